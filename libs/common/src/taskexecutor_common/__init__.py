@@ -1,0 +1,1 @@
+"""What the Task Executor services share."""

@@ -1,0 +1,1 @@
+"""Typed settings; the only reader of the environment."""

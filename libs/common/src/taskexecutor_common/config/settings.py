@@ -1,0 +1,155 @@
+"""Settings of the services: one class each, read from TE_* variables, all faults reported at once.
+
+`taskexecutor-<service> --check-config` loads them and says what is wrong without starting anything.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class DatabaseSettings(BaseSettings):
+    """What every process needs to reach the database."""
+
+    model_config = SettingsConfigDict(env_prefix="TE_", extra="ignore")
+
+    database_url: str
+    """libpq connection string or URL of PostgreSQL 15+ or CockroachDB. Required."""
+
+    db_isolation: Literal["read committed", "serializable"] = "read committed"
+    """Isolation of all transactions. Correctness does not depend on it; only a real cluster can say which is faster."""
+
+
+class ServiceSettings(DatabaseSettings):
+    """What all three services share."""
+
+    region: Annotated[str, Field(min_length=1, max_length=64)] = "default"
+    """Written to every row; one region for now."""
+
+    lanes: Annotated[int, Field(ge=1, le=256)] = 1
+    """Insert points of the hot tables: 1 on PostgreSQL, 64 and more on a CockroachDB cluster. The same for all services."""
+
+    log_format: Literal["auto", "json", "text"] = "auto"
+    """`auto`: text on a terminal, JSON otherwise."""
+
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """Least level that is logged."""
+
+    metrics_addr: str = "127.0.0.1:0"
+    """host:port that serves /metrics; port 0 takes a free one, empty serves none."""
+
+    advertise_addr: str | None = None
+    """host:port under which other services reach this one's internal port; default: this host's name and that port."""
+
+    shutdown_timeout_sec: Annotated[
+        float,
+        Field(ge=0, le=600, validation_alias=AliasChoices("TE_SHUTDOWN_TIMEOUT_SEC", "TE_WORKER_SHUTDOWN_TIMEOUT_SEC")),
+    ] = 30.0
+    """How long work in flight may take to end after SIGTERM, in seconds."""
+
+
+class ApiSettings(ServiceSettings):
+    """Settings of taskexecutor-api."""
+
+    listen_addr: str = "0.0.0.0:50051"
+    """host:port or unix:PATH of the public gRPC port, where Envoy connects."""
+
+    db_pool_size: Annotated[int, Field(ge=1, le=500)] = 20
+    """Database connections of this process."""
+
+    secret_encryption_key: SecretStr
+    """Key ring for secrets at rest: `id:base64`, comma-separated, the first encrypts. Required."""
+
+    api_key_cache_ttl_sec: Annotated[float, Field(ge=0, le=300)] = 5.0
+    """How long a looked-up API key is trusted; a revoked one is refused after this at the latest."""
+
+    rate_limit_per_sec: Annotated[float, Field(gt=0)] = 10_000.0
+    """Requests per second and key that this process admits."""
+
+    rate_limit_burst: Annotated[int, Field(ge=1)] = 20_000
+    """Requests that a key may send at once after a rest."""
+
+
+class SchedulerSettings(ServiceSettings):
+    """Settings of taskexecutor-scheduler."""
+
+    internal_listen_addr: str = "0.0.0.0:50052"
+    """host:port of the internal gRPC port (hints, health)."""
+
+    db_pool_size: Annotated[int, Field(ge=1, le=500)] = 10
+    """Database connections of this process."""
+
+    cron_tick_interval_sec: Annotated[float, Field(gt=0, le=60)] = 1.0
+    """Longest sleep of the cron ticker; it wakes earlier for a tick that is due earlier."""
+
+    cron_batch_size: Annotated[int, Field(ge=1, le=1000)] = 100
+    """Schedules advanced by one statement."""
+
+    cron_misfire_grace_sec: Annotated[float, Field(ge=0, le=3600)] = 10.0
+    """How late a tick may be without counting as missed (see catch_up)."""
+
+    promote_interval_ms: Annotated[int, Field(gt=0, le=60_000)] = 500
+    """Longest sleep of the promoter; it wakes earlier for a timer that is due earlier."""
+
+    reclaim_interval_sec: Annotated[float, Field(gt=0, le=600)] = 30.0
+    """Longest sleep of the reclaimer; it wakes earlier when an instance may be dead or a lease be over."""
+
+
+class DispatcherSettings(ServiceSettings):
+    """Settings of taskexecutor-dispatcher."""
+
+    internal_listen_addr: str = "0.0.0.0:50053"
+    """host:port of the internal gRPC port (hints, health)."""
+
+    db_pool_size: Annotated[int, Field(ge=1, le=500)] = 10
+    """Database connections of this process."""
+
+    worker_max_concurrent: Annotated[int, Field(ge=1, le=10_000)] = 200
+    """Deliveries at once in this process."""
+
+    worker_poll_interval_ms: Annotated[int, Field(gt=0, le=60_000)] = 200
+    """Longest sleep between two looks for work; hints wake it earlier."""
+
+    secret_encryption_key: SecretStr
+    """Key ring for secrets at rest; the same as the api's. Required."""
+
+    config_cache_ttl_sec: Annotated[float, Field(ge=0, le=3600)] = 60.0
+    """How long an unused endpoint or config revision is kept in memory. Revisions never go stale."""
+
+    secret_cache_ttl_sec: Annotated[float, Field(ge=0, le=3600)] = 300.0
+    """How long a decrypted secret is used before it is read again; a rotation is announced besides."""
+
+    egress_allow: str = ""
+    """Address ranges beyond the public internet that deliveries may reach: `loopback`, `private`, CIDRs; comma-separated."""
+
+    lease_grace_ms: Annotated[int, Field(ge=1000, le=600_000)] = 10_000
+    """What a lease allows beyond the endpoint's timeout."""
+
+
+HEARTBEAT_INTERVAL_SEC = 5.0
+"""Every instance writes its row this often."""
+
+DEAD_AFTER_SEC = 15.0
+"""Silence that counts as death; an instance that cannot beat stops sending before (FENCE_AFTER_SEC)."""
+
+FENCE_AFTER_SEC = 12.0
+"""Without a heartbeat for this long a dispatcher sends nothing more."""
+
+SettingsT = TypeVar("SettingsT", bound=BaseSettings)
+
+
+def load(settings: type[SettingsT]) -> SettingsT:
+    """Reads settings from the environment, or ends the process with status 2 and a list of all that is wrong."""
+    try:
+        return settings()
+    except ValidationError as error:
+        print("bad configuration:", file=sys.stderr)
+        for fault in error.errors(include_input=False):
+            name = "_".join(str(part) for part in fault["loc"])
+            name = name if name.startswith("TE_") else f"TE_{name.upper()}"
+            print(f"  {name}: {fault['msg']}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,1 @@
+"""The shape of each endpoint type: its spec, its templates, its rendered request."""

@@ -1,0 +1,280 @@
+"""JSON Schemas that users bring: compiled within bounds, and inputs held against them.
+
+Schemas and inputs come from strangers, so neither may reach outside or keep us busy:
+
+- references stay inside the schema (`#...` or an `$id` of its own); nothing is ever fetched,
+- patterns run on an engine whose time is linear in the text, which knows neither lookaround nor backreferences,
+- a schema is bounded in bytes, in nesting, and in its parts *with all references written out*: a chain of definitions
+  that each refer twice to the next fits on a page and takes years to evaluate,
+- where saying what is wrong would cost too much (see `_MAX_EFFORT`), fewer problems are told, or only that there is one.
+
+Drafts 4, 6, 7, 2019-09 and 2020-12 are understood, 2020-12 without `$schema`. `format` is asserted in all of them:
+whoever writes `"format": "email"` expects it to be checked. Formats nobody knows are notes.
+Integral numbers are integers however they were written: 12.0 arrives here as 12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import jsonschema_rs as js
+import orjson
+
+from .errors import InputValidationFailed, InvalidSchema
+
+MAX_SCHEMA_BYTES = 128 * 1024
+MAX_SCHEMA_NESTING = 64
+MAX_SCHEMA_PARTS = 10_000
+MAX_PROBLEMS = 5
+
+# A compiled pattern's size in bytes, which is what its time per character grows with; `^.{1,255}$` fits well.
+_PATTERN_OPTIONS = js.RegexOptions(size_limit=1024 * 1024)
+
+# Explaining a failure visits every branch of every `anyOf`, about 50 µs each, so this is half a second.
+_MAX_EFFORT = 10_000
+
+_BASE_URI = "json-schema:///"
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+# Keywords that hold schemas by name, and keywords that are one or a list of them.
+_NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "dependentSchemas", "dependencies"})
+_SCHEMAS = frozenset(
+    "allOf anyOf oneOf not if then else items additionalItems prefixItems unevaluatedItems contains "
+    "additionalProperties unevaluatedProperties propertyNames".split()
+)
+
+_HEAD_CHARS, _TAIL_CHARS = 160, 80
+
+_Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledSchema:
+    """A schema ready to be used, from any thread."""
+
+    _validator: js.Validator
+    _size: _Size
+
+    def validate(self, value: Any, *, field: str = "input") -> None:
+        """Holds a JSON value against the schema.
+
+        Raises InputValidationFailed. Its message tells up to MAX_PROBLEMS problems, each with the path at fault, such
+        as `input.amount: 12.5 is not of type "integer"`; its `field` is the dotted path of the first one.
+        """
+        try:
+            # Far cheaper than the check itself, and safe where that is not: it ends at 254 levels of nesting.
+            orjson.dumps(value)
+            if self._validator.is_valid(value):
+                return
+            problems = self._problems(value)
+        except (TypeError, ValueError) as error:
+            raise InputValidationFailed(f"{field}: cannot be checked: {_cut(str(error))}", field=field) from None
+        raise _failure(problems, field)
+
+    def _problems(self, value: Any) -> list[js.ValidationError]:
+        """As many problems of an invalid value as can be found with bounded effort, perhaps none."""
+        nodes, depth = _extent(value)
+        effort = self._size.parts * self._size.loops**depth
+        if effort > _MAX_EFFORT:
+            return []
+        if effort * nodes <= _MAX_EFFORT:
+            return list(self._validator.iter_errors(value))
+        try:
+            self._validator.validate(value)
+        except js.ValidationError as first:
+            return [first]
+        return []
+
+
+def compile_schema(schema: dict[str, Any], *, field: str = "schema") -> CompiledSchema:
+    """Reads a schema; raises InvalidSchema, whose message says where, for what is none or beyond the bounds."""
+    _require_bounds(schema, field)
+    try:
+        validator = js.validator_for(
+            schema, validate_formats=True, pattern_options=_PATTERN_OPTIONS, base_uri=_BASE_URI, offline=True
+        )
+    except js.ValidationError as error:
+        raise _refusal(schema, error, field) from None
+    except ValueError as error:
+        raise InvalidSchema(f"{field}: {_cut(str(error))}", field=field) from None
+    return CompiledSchema(validator, _measure(schema, field))
+
+
+def _require_bounds(schema: Any, field: str) -> None:
+    if not isinstance(schema, dict):
+        raise InvalidSchema(f"{field}: must be an object that holds a JSON Schema.", field=field)
+    if _extent(schema, MAX_SCHEMA_NESTING)[1] > MAX_SCHEMA_NESTING:
+        raise InvalidSchema(f"{field}: is nested more than {MAX_SCHEMA_NESTING} levels deep.", field=field)
+    try:
+        size = len(orjson.dumps(schema))
+    except TypeError as error:
+        raise InvalidSchema(f"{field}: is not JSON: {_cut(str(error))}", field=field) from None
+    if size > MAX_SCHEMA_BYTES:
+        raise InvalidSchema(f"{field}: has {size} bytes of JSON; {MAX_SCHEMA_BYTES} are allowed.", field=field)
+
+
+def _extent(value: Any, enough: int | None = None) -> tuple[int, int]:
+    """How many nodes a JSON value has and how deep they lie (0 for a scalar); stops beyond a depth that is enough."""
+    nodes, depth, level = 1, 0, [value]
+    while level and (enough is None or depth <= enough):
+        level = [child for node in level for child in _children(node)]
+        nodes += len(level)
+        depth += bool(level)
+    return nodes, depth
+
+
+def _children(node: Any) -> Iterable[Any]:
+    if isinstance(node, dict):
+        return node.values()
+    return node if isinstance(node, list) else ()
+
+
+# What is wrong with a schema
+
+
+def _refusal(schema: dict[str, Any], error: js.ValidationError, field: str) -> InvalidSchema:
+    place: _Place = tuple(error.instance_path)
+    match error.kind:
+        case js.ValidationErrorKind.Referencing():
+            if place_of_schema := schema.get("$schema") if "meta-schema" in error.message else None:
+                message = f"{_cut(str(place_of_schema))} is no draft that is understood; leave it out for 2020-12."
+                return InvalidSchema(f"{field}.$schema: {message}", field=f"{field}.$schema")
+            return _bad_reference(schema, error.message, field)
+        case js.ValidationErrorKind.Format(format="regex"):
+            message = (
+                f"the pattern {_cut(error.message.removesuffix(' is not a "regex"'))} cannot be run: it is malformed, "
+                "uses lookaround or backreferences, or repeats too much (maxLength bounds a text)."
+            )
+        case js.ValidationErrorKind.AnyOf(context=[[nearest, *_], *_]):
+            message = _cut(nearest.message)
+        case _:
+            message = _cut(error.message)
+    return InvalidSchema(f"{_dotted(field, place)}: {message}", field=_dotted(field, place))
+
+
+def _bad_reference(schema: dict[str, Any], complaint: str, field: str) -> InvalidSchema:
+    """The refusal of the reference that a complaint of the library is about."""
+    for place, reference in _references(schema):
+        if any(part in complaint for part in reference.split("#") if part):
+            where = _dotted(field, place)
+            message = (
+                f"'{_cut(reference)}' is not found inside the schema; nothing is fetched, so references "
+                "must be '#...' or name an $id of the schema itself."
+            )
+            return InvalidSchema(f"{where}: {message}", field=where)
+    return InvalidSchema(f"{field}: {_cut(complaint)}", field=field)
+
+
+def _references(schema: dict[str, Any]) -> Iterator[tuple[_Place, str]]:
+    todo: list[tuple[_Place, Any]] = [((), schema)]
+    while todo:
+        place, node = todo.pop()
+        if isinstance(node, dict):
+            yield from (((*place, key), node[key]) for key in _REFERENCES if isinstance(node.get(key), str))
+            todo += [((*place, key), child) for key, child in node.items()]
+        elif isinstance(node, list):
+            todo += [((*place, index), child) for index, child in enumerate(node)]
+
+
+# How large a schema really is
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """The parts of a schema with its references written out, and the references at which it begins anew.
+
+    With L of those, each level of an input may multiply the ways in which it is looked at by L.
+    """
+
+    parts: int
+    loops: int
+
+
+def _measure(schema: dict[str, Any], field: str) -> _Size:
+    """Writes out all references, in the mind; InvalidSchema if that has no bounded end or a reference leads outside."""
+    try:
+        return _walk(schema, js.Registry([(_BASE_URI, schema)], retriever=_never_retrieve).resolver(_BASE_URI))
+    except (js.ReferencingError, ValueError) as error:
+        raise _bad_reference(schema, str(error), field) from None
+    except _TooLarge:
+        message = f"has more than {MAX_SCHEMA_PARTS} parts once its references are written out."
+        raise InvalidSchema(f"{field}: {message}", field=field) from None
+
+
+class _TooLarge(Exception):
+    pass
+
+
+def _walk(schema: dict[str, Any], resolver: js.Resolver) -> _Size:
+    resolver = _inside(schema, resolver)
+    Reference = tuple[str, str]
+    found: dict[Reference, js.Resolved] = {}
+    todo: list[tuple[Any, js.Resolver, frozenset[Reference]]] = [
+        (schema, resolver, frozenset({(resolver.base_uri, "#")}))
+    ]
+    parts = loops = 0
+    while todo:
+        part, resolver, path = todo.pop()
+        if not isinstance(part, dict):
+            continue
+        parts += 1
+        if parts > MAX_SCHEMA_PARTS:
+            raise _TooLarge
+        todo += [(child, _inside(child, resolver), path) for child in _subschemas(part)]
+        for text in (part[key] for key in _REFERENCES if isinstance(part.get(key), str)):
+            reference = (resolver.base_uri, text)
+            if reference in path:
+                loops += 1
+                continue
+            if reference not in found:
+                found[reference] = resolver.lookup(text)
+            target = found[reference]
+            todo.append((target.contents, target.resolver, path | {reference}))
+    return _Size(parts, loops)
+
+
+def _subschemas(schema: dict[str, Any]) -> Iterator[Any]:
+    """The schemas that stand directly in one; definitions do not count until somebody refers to them."""
+    for keyword, value in schema.items():
+        if keyword in _NAMED_SCHEMAS and isinstance(value, dict):
+            yield from value.values()
+        elif keyword in _SCHEMAS:
+            yield from value if isinstance(value, list) else (value,)
+
+
+def _inside(schema: Any, resolver: js.Resolver) -> js.Resolver:
+    """The resolver for what stands in a schema, which may have an `$id` and so be a resource of its own."""
+    own = schema.get("$id") if isinstance(schema, dict) else None
+    return resolver.lookup(own).resolver if isinstance(own, str) and not own.startswith("#") else resolver
+
+
+def _never_retrieve(uri: str) -> Any:
+    raise ValueError(f"'{uri}' is not inside the schema")
+
+
+# What is told
+
+
+def _failure(problems: list[js.ValidationError], field: str) -> InputValidationFailed:
+    if not problems:
+        return InputValidationFailed(f"{field}: does not match the schema; it is too nested to say where.", field=field)
+    told = [
+        f"{_dotted(field, problem.instance_path)}: {_cut(problem.message)}"
+        for problem in islice(problems, MAX_PROBLEMS)
+    ]
+    if len(problems) > MAX_PROBLEMS:
+        told.append(f"and {len(problems) - MAX_PROBLEMS} more")
+    return InputValidationFailed("; ".join(told), field=_dotted(field, problems[0].instance_path))
+
+
+def _dotted(field: str, place: Iterable[str | int]) -> str:
+    return _cut(".".join([field, *map(str, place)]))
+
+
+def _cut(text: str) -> str:
+    """A text fit for a message: one line, and its end kept, for that is where a problem says what would be right."""
+    if len(text) > _HEAD_CHARS + _TAIL_CHARS:
+        text = f"{text[:_HEAD_CHARS]}…{text[-_TAIL_CHARS:]}"
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -1,0 +1,117 @@
+"""Executions, attempts and logs; claims and their results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from taskexecutor_common.model.endpoint import EndpointType
+from taskexecutor_common.model.state import AttemptStatus, ExecutionStatus, LogLevel
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """One firing of a job and what became of it."""
+
+    execution_id: UUID
+    job_id: UUID
+    endpoint: str
+    endpoint_type: EndpointType
+    idempotency_key: str | None
+    tick_at: datetime | None
+    status: ExecutionStatus
+    input: dict[str, Any] | None
+    output: dict[str, Any] | None
+    error: dict[str, Any] | None
+    attempt_count: int
+    max_attempts: int
+    run_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None
+    duration_ms: int | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try to deliver."""
+
+    execution_id: UUID
+    attempt_number: int
+    status: AttemptStatus
+    started_at: datetime
+    completed_at: datetime | None
+    duration_ms: int | None
+    output: dict[str, Any] | None
+    error: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionLog:
+    """A line of an execution's log."""
+
+    attempt_number: int
+    seq: int
+    level: LogLevel
+    message: str
+    logged_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An execution that this worker holds under a lease. Times measured by the database's clock."""
+
+    execution_id: UUID
+    job_id: UUID
+    namespace: str
+    queue: UUID
+    endpoint_revision: int
+    config_revision_id: UUID | None
+    attempt_count: int
+    max_attempts: int
+    scheduled_at: datetime
+    waited_ms: float
+    """From being ready to being claimed."""
+    late_ms: float
+    """From being due to being claimed."""
+    job_version: int
+    input: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptResult:
+    """How a claimed attempt ended and what follows; JSON fields are serialised already."""
+
+    execution_id: UUID
+    attempt_number: int
+    attempt_status: AttemptStatus
+    next_status: ExecutionStatus
+    retry_delay_ms: int
+    duration_ms: int
+    output_json: str | None
+    error_json: str | None
+    log_level: LogLevel | None
+    log_message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finalised:
+    """A result that was recorded. `run_at` is the time of the next attempt, unknown where the answer had been lost."""
+
+    execution_id: UUID
+    attempt_number: int
+    status: ExecutionStatus
+    run_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reclaimed:
+    """An execution that was taken back from a worker."""
+
+    execution_id: UUID
+    queue: UUID
+    status: ExecutionStatus
+    worker_id: UUID
+    attempt_number: int

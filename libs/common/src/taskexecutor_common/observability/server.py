@@ -1,0 +1,24 @@
+"""Serves /metrics, from a thread of its own so that a busy event loop still answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import start_http_server
+
+
+def serve_metrics(address: str) -> tuple[int | None, Callable[[], None]]:
+    """Listens on host:port (port 0: a free one). Answers the port and a function that stops it.
+
+    An empty address serves none."""
+    if not address:
+        return None, lambda: None
+    host, _, port = address.rpartition(":")
+    server, thread = start_http_server(int(port), addr=host or "127.0.0.1")
+
+    def stop() -> None:
+        server.shutdown()
+        server.server_close()
+        thread.join(timeout=5)
+
+    return server.server_port, stop

@@ -1,0 +1,1 @@
+"""gRPC servers and channels, interceptors, and the translation of errors."""

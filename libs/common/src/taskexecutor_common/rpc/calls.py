@@ -1,0 +1,103 @@
+"""The interceptor around every unary call: request id, logs, metrics, and errors turned into statuses."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Any, cast
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from taskexecutor_common.errors import InternalError, InvalidRequest, TaskExecutorError
+from taskexecutor_common.observability import metrics
+from taskexecutor_common.observability.logging import bound_contextvars, get_logger
+from taskexecutor_common.rpc.status import abort_arguments
+
+REQUEST_ID: ContextVar[str] = ContextVar("request_id")
+"""The id of the call that is being answered."""
+
+_SAFE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
+_log = get_logger("rpc")
+
+Context = grpc.aio.ServicerContext[Any, Any]
+Handler = Callable[[Any, Context], Awaitable[Any]]
+
+
+class Undecodable:
+    """Stands in for a request whose bytes are no message; the deserialiser itself cannot answer."""
+
+
+def request_id_of(metadata: Any) -> str:
+    """The caller's x-request-id if it is safe to log and echo, else a new one."""
+    for key, value in metadata or ():
+        if key == "x-request-id" and isinstance(value, str) and _SAFE_ID.fullmatch(value):
+            return value
+    return f"req_{uuid.uuid4().hex}"
+
+
+class CallInterceptor(grpc.aio.ServerInterceptor):
+    """Wraps unary handlers; streams (reflection, health watches) pass as they are."""
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> grpc.RpcMethodHandler[Any, Any] | None:
+        """Called by grpc for each call."""
+        handler = await continuation(handler_call_details)
+        if handler is None or handler.request_streaming or handler.response_streaming:
+            return handler
+        return grpc.unary_unary_rpc_method_handler(
+            _answering(handler_call_details.method, cast(Handler, handler.unary_unary)),
+            request_deserializer=_catching(handler.request_deserializer),
+            response_serializer=handler.response_serializer,
+        )
+
+
+def _catching(deserializer: Callable[[bytes], Any] | None) -> Callable[[bytes], Any] | None:
+    if deserializer is None:
+        return None
+
+    def deserialize(raw: bytes) -> Any:
+        try:
+            return deserializer(raw)
+        except DecodeError:
+            return Undecodable()
+
+    return deserialize
+
+
+def _answering(method: str, inner: Handler) -> Handler:
+    method = str(method)
+
+    async def answer(request: Any, context: Context) -> Any:
+        started = time.perf_counter()
+        request_id = request_id_of(context.invocation_metadata())
+        REQUEST_ID.set(request_id)
+        status = "OK"
+        try:
+            if isinstance(request, Undecodable):
+                raise InvalidRequest("the request cannot be read: it is damaged or nested too deeply")
+            return await inner(request, context)
+        except TaskExecutorError as error:
+            status = error.status_code.name
+            await context.abort(*abort_arguments(error, request_id))
+        except grpc.aio.AbortError:
+            status = "ABORTED"
+            raise
+        except Exception:
+            status = "INTERNAL"
+            with bound_contextvars(request_id=request_id):
+                _log.exception("call failed", method=method)
+            await context.abort(*abort_arguments(InternalError(), request_id))
+        finally:
+            elapsed = time.perf_counter() - started
+            metrics.RPCS.labels(method=method, status=status).inc()
+            metrics.RPC_SECONDS.labels(method=method).observe(elapsed)
+            _log.debug("call", method=method, status=status, request_id=request_id, ms=round(elapsed * 1000, 1))
+
+    return answer

@@ -1,0 +1,1 @@
+"""What every service does: start, loop, beat, stop."""

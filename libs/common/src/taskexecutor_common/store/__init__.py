@@ -1,0 +1,1 @@
+"""Everything that is SQL: the only importer of psycopg."""

@@ -1,0 +1,199 @@
+"""The connection pool, and the one place where statements and transactions are run again.
+
+Connections are in autocommit mode: a statement is a transaction of its own, and CTE chains keep what belongs together in
+one. What must look between two statements goes through `Database.run`, as a function, because it may run twice.
+
+Rules, from the engines' documentation (CockroachDB "Transaction Retry Error Reference", PostgreSQL appendix A):
+40001 and 40P01 changed nothing and are run again. 40003 and a connection that broke after the statement was sent are
+*ambiguous*: it may have been committed. They are run again only where the caller says that the statement is `repeatable`,
+which is to say guarded by the state it leaves or bound to a key of its own; otherwise AmbiguousResult is raised and the
+caller settles it by looking for what it wrote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import orjson
+import psycopg
+from psycopg import AsyncConnection, errors
+from psycopg.types.json import set_json_loads
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from taskexecutor_common.errors import AmbiguousResult, Unavailable
+from taskexecutor_common.observability import metrics
+from taskexecutor_common.store.rows import model_row
+from taskexecutor_common.store.statements import STATEMENTS
+
+T = TypeVar("T")
+RowT = TypeVar("RowT")
+
+_TRIES = 10
+_BACKOFF_MS = 5
+_BACKOFF_CAP_MS = 500
+_UNDONE = (errors.SerializationFailure, errors.DeadlockDetected)
+# It took too long, or the server is out of disk, memory or connections: nothing was changed, and later it may work.
+_OVERLOADED = (errors.QueryCanceled, errors.InsufficientResources)
+# The server said so itself, or the connection is gone: nobody knows.
+_AMBIGUOUS = (
+    errors.StatementCompletionUnknown,
+    errors.AdminShutdown,
+    errors.CrashShutdown,
+    errors.CannotConnectNow,
+    errors.ConnectionException,
+)
+
+
+def is_ambiguous(error: psycopg.Error) -> bool:
+    """True when the error leaves open whether the work was committed."""
+    return isinstance(error, _AMBIGUOUS) or (
+        isinstance(error, psycopg.OperationalError) and error.sqlstate is None and not isinstance(error, PoolTimeout)
+    )
+
+
+class Transaction:
+    """One connection's view on the named statements; inside `Database.run` all of them are one transaction."""
+
+    def __init__(self, connection: AsyncConnection[Any]) -> None:
+        self._connection = connection
+
+    async def fetch_all(self, name: str, model: type[RowT], /, **parameters: Any) -> list[RowT]:
+        """Runs the statement `name` and returns its rows as `model`."""
+        async with self._connection.cursor(row_factory=model_row(model), binary=True) as cursor:
+            await cursor.execute(STATEMENTS[name].encode(), parameters)
+            return await cursor.fetchall()
+
+    async def fetch_one(self, name: str, model: type[RowT], /, **parameters: Any) -> RowT | None:
+        """Runs the statement `name` and returns its only row, or None."""
+        rows = await self.fetch_all(name, model, **parameters)
+        if len(rows) > 1:
+            raise ValueError(f"{name} gave {len(rows)} rows")
+        return rows[0] if rows else None
+
+    async def execute(self, name: str, /, **parameters: Any) -> int:
+        """Runs the statement `name` and returns how many rows it changed or returned."""
+        async with self._connection.cursor() as cursor:
+            await cursor.execute(STATEMENTS[name].encode(), parameters)
+            return cursor.rowcount
+
+
+class Database:
+    """The pool and its retries. Open it with `async with` or `open`/`close`."""
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        pool_size: int,
+        application_name: str,
+        isolation: str = "read committed",
+        statement_timeout_ms: int = 30_000,
+        acquire_timeout_sec: float = 5.0,
+    ) -> None:
+        async def configure(connection: AsyncConnection[Any]) -> None:
+            set_json_loads(orjson.loads, connection)
+            connection.prepare_threshold = 2
+            await connection.execute(f"SET default_transaction_isolation = '{isolation}'".encode())
+            await connection.execute(f"SET statement_timeout = {int(statement_timeout_ms)}".encode())
+            await connection.execute(b"SET timezone = 'UTC'")
+
+        self._acquire_timeout_sec = acquire_timeout_sec
+        self._pool = AsyncConnectionPool(
+            dsn,
+            min_size=1,
+            max_size=pool_size,
+            open=False,
+            configure=configure,
+            max_lifetime=300,
+            timeout=acquire_timeout_sec,
+            kwargs={"autocommit": True, "application_name": application_name, "connect_timeout": 5},
+            name=application_name,
+        )
+
+    async def open(self, timeout_sec: float = 30.0) -> None:
+        """Opens the pool and waits for a first connection. Raises Unavailable when none comes in time."""
+        try:
+            await self._pool.open(wait=True, timeout=timeout_sec)
+        except PoolTimeout as error:
+            raise Unavailable(f"no database connection within {timeout_sec:g} s") from error
+
+    async def close(self) -> None:
+        """Closes all connections; waits for those in use."""
+        await self._pool.close(timeout=5)
+
+    async def fetch_all(
+        self, name: str, model: type[RowT], /, *, repeatable: bool = True, **parameters: Any
+    ) -> list[RowT]:
+        """Transaction.fetch_all in a transaction of its own, with retries."""
+        return await self._retry(name, lambda tx: tx.fetch_all(name, model, **parameters), repeatable=repeatable)
+
+    async def fetch_one(
+        self, name: str, model: type[RowT], /, *, repeatable: bool = True, **parameters: Any
+    ) -> RowT | None:
+        """Transaction.fetch_one in a transaction of its own, with retries."""
+        return await self._retry(name, lambda tx: tx.fetch_one(name, model, **parameters), repeatable=repeatable)
+
+    async def execute(self, name: str, /, *, repeatable: bool = True, **parameters: Any) -> int:
+        """Transaction.execute in a transaction of its own, with retries."""
+        return await self._retry(name, lambda tx: tx.execute(name, **parameters), repeatable=repeatable)
+
+    async def run(self, name: str, work: Callable[[Transaction], Awaitable[T]], *, repeatable: bool = True) -> T:
+        """Runs `work` in one transaction and commits it. `work` may be called several times: no effects but SQL inside."""
+
+        async def in_transaction(connection: AsyncConnection[Any]) -> T:
+            async with connection.transaction():
+                return await work(Transaction(connection))
+
+        return await self._retry_on_connection(name, in_transaction, repeatable=repeatable)
+
+    async def ping(self) -> None:
+        """One round trip; raises Unavailable when the database is away."""
+        await self._retry_on_connection("ping", lambda c: c.execute(b"SELECT 1"), repeatable=True, tries=1)
+
+    async def _retry(self, name: str, work: Callable[[Transaction], Awaitable[T]], *, repeatable: bool) -> T:
+        return await self._retry_on_connection(name, lambda c: work(Transaction(c)), repeatable=repeatable)
+
+    async def _retry_on_connection(
+        self,
+        name: str,
+        work: Callable[[AsyncConnection[Any]], Awaitable[T]],
+        *,
+        repeatable: bool,
+        tries: int = _TRIES,
+    ) -> T:
+        for attempt in range(1, tries + 1):
+            sent = False
+            try:
+                async with self._connection() as connection:
+                    sent = True
+                    return await work(connection)
+            except PoolTimeout as error:
+                raise Unavailable("the database is not reachable", retry_after=1) from error
+            except _UNDONE as error:
+                metrics.STORE_RETRIES.labels(statement=name, reason=error.sqlstate or "").inc()
+                if attempt == tries:
+                    raise Unavailable("the database is busy with conflicting work", retry_after=1) from error
+            except _OVERLOADED as error:
+                raise Unavailable("the database cannot do this now", retry_after=1) from error
+            except psycopg.Error as error:
+                if not is_ambiguous(error):
+                    raise
+                metrics.STORE_RETRIES.labels(statement=name, reason="lost").inc()
+                if sent and not repeatable:
+                    raise AmbiguousResult(name) from error
+                if attempt == tries:
+                    raise Unavailable("the database is not reachable", retry_after=1) from error
+            await asyncio.sleep(random.uniform(0, min(_BACKOFF_CAP_MS, _BACKOFF_MS * 2**attempt)) / 1000)
+        raise AssertionError("unreachable")
+
+    @asynccontextmanager
+    async def _connection(self):  # type: ignore[no-untyped-def]  # psycopg's own annotation is the better one
+        started = time.perf_counter()
+        async with self._pool.connection(timeout=self._acquire_timeout_sec) as connection:
+            metrics.POOL_WAIT.observe(time.perf_counter() - started)
+            yield connection

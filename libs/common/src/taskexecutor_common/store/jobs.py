@@ -1,0 +1,98 @@
+"""Jobs: their creation in batches, and reading them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from taskexecutor_common.model.job import CreatedJob, Job, JobStatus, KnownKey, NewCronJob, NewJob, Trigger
+from taskexecutor_common.observability import metrics
+from taskexecutor_common.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class _JobId:
+    job_id: UUID
+
+
+class JobStore:
+    """Reads and writes of jobs."""
+
+    def __init__(self, database: Database, region: str) -> None:
+        self._db = database
+        self._region = region
+
+    async def create_many(self, jobs: Sequence[NewJob]) -> list[CreatedJob]:
+        """Writes one-shot jobs in one statement; those that come back were written.
+
+        Repeatable: the idempotency key holds a job that an earlier try has written, and `find_by_key` finds it.
+        """
+        metrics.CREATE_BATCH.observe(len(jobs))
+        return await self._db.fetch_all(
+            "create_jobs",
+            CreatedJob,
+            region=self._region,
+            job_ids=[job.job_id for job in jobs],
+            lanes=[job.lane for job in jobs],
+            endpoint_ids=[job.endpoint_id for job in jobs],
+            endpoint_revisions=[job.endpoint_revision for job in jobs],
+            schema_revision_ids=[job.schema_revision_id for job in jobs],
+            trigger_types=[job.trigger_type.value for job in jobs],
+            idempotency_keys=[job.idempotency_key for job in jobs],
+            dedup_hashes=[job.dedup_hash for job in jobs],
+            inputs=[job.input_json for job in jobs],
+            run_ats=[job.run_at for job in jobs],
+            request_ids=[job.request_id for job in jobs],
+        )
+
+    async def find_by_key(self, dedup_hashes: Sequence[bytes]) -> dict[bytes, UUID]:
+        """Which jobs hold these idempotency keys."""
+        rows = await self._db.fetch_all("find_jobs_by_key", KnownKey, dedup_hashes=list(dedup_hashes))
+        return {row.dedup_hash: row.job_id for row in rows}
+
+    async def create_cron(self, job: NewCronJob) -> bool:
+        """Writes a cron job; False: its endpoint changed meanwhile. Repeatable: a job of this id is not written twice,
+        and the caller looks for it before it believes a False."""
+        row = await self._db.fetch_one("create_cron_job", _JobId, region=self._region, **asdict(job))
+        return row is not None
+
+    async def retire_cron(self, job_id: UUID, replaced_by_id: UUID | None = None) -> bool:
+        """Stops a cron job; False: it was retired already."""
+        row = await self._db.fetch_one("retire_cron_job", _JobId, job_id=job_id, replaced_by_id=replaced_by_id)
+        return row is not None
+
+    async def get(self, namespace: str, job_id: UUID) -> Job | None:
+        """Reads one job."""
+        jobs = await self.get_many(namespace, [job_id])
+        return jobs.get(job_id)
+
+    async def get_many(self, namespace: str, job_ids: Sequence[UUID]) -> dict[UUID, Job]:
+        """Reads jobs by id; those of other namespaces are not there."""
+        rows = await self._db.fetch_all("get_jobs", Job, namespace=namespace, job_ids=list(job_ids))
+        return {job.job_id: job for job in rows}
+
+    async def list_page(
+        self,
+        namespace: str,
+        *,
+        endpoint_ids: Sequence[UUID] | None,
+        trigger: Trigger | None,
+        status: JobStatus | None,
+        before: tuple[datetime, UUID],
+        page: int,
+    ) -> list[Job]:
+        """Reads a page, newest first, of what is older than `before`; a filter that is None does not filter."""
+        filters: dict[str, Any] = {
+            "namespace": namespace,
+            "trigger_type": trigger,
+            "status": status,
+            "before_created_at": before[0],
+            "before_id": before[1],
+            "page": page,
+        }
+        if endpoint_ids is None:
+            return await self._db.fetch_all("list_jobs", Job, **filters)
+        return await self._db.fetch_all("list_jobs_of_endpoint", Job, endpoint_ids=list(endpoint_ids), **filters)

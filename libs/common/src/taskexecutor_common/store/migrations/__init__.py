@@ -1,0 +1,1 @@
+"""Migration files: NNNN_name.sql, one idempotent statement per step."""

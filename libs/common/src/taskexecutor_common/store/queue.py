@@ -1,0 +1,113 @@
+"""The claimable set: which queues have work, claiming it, and recording what became of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from taskexecutor_common.errors import AmbiguousResult
+from taskexecutor_common.model.execution import AttemptResult, Claim, Finalised
+from taskexecutor_common.observability import metrics
+from taskexecutor_common.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    queue: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    execution_id: UUID
+    attempt_number: int
+
+
+class QueueStore:
+    """Statements of one worker, a dispatcher instance, over the queue."""
+
+    def __init__(self, database: Database, worker_id: UUID, grace_ms: int) -> None:
+        self._db = database
+        self._worker_id = worker_id
+        self._grace_ms = grace_ms
+
+    async def find_waiting_queues(self) -> list[UUID]:
+        """All queues that have something to claim."""
+        return [row.queue for row in await self._db.fetch_all("find_waiting_queues", _Queue)]
+
+    async def claim(self, quotas: Mapping[UUID, int]) -> list[Claim]:
+        """Takes up to `quotas[queue]` executions of each queue. Raises AmbiguousResult when the answer was lost: what
+        was claimed by then is found by `find_held`."""
+        started = time.perf_counter()
+        claims = await self._db.fetch_all(
+            "claim_executions",
+            Claim,
+            queues=list(quotas.keys()),
+            quotas=list(quotas.values()),
+            worker_id=self._worker_id,
+            grace_ms=self._grace_ms,
+            repeatable=False,
+        )
+        metrics.CLAIM_SECONDS.observe(time.perf_counter() - started)
+        if claims:
+            metrics.CLAIM_BATCH.observe(len(claims))
+            metrics.CLAIMED.inc(len(claims))
+        return claims
+
+    async def find_held(self, known: Collection[UUID]) -> list[Claim]:
+        """What this worker holds beyond `known`."""
+        return await self._db.fetch_all("find_held_executions", Claim, worker_id=self._worker_id, known=list(known))
+
+    async def finalise(self, results: Sequence[AttemptResult]) -> list[Finalised]:
+        """Records results in one statement; those that do not come back had lost their claim.
+
+        A lost answer is settled by looking for the attempts: what is recorded by this worker counts as done, the rest is
+        written again.
+        """
+        started = time.perf_counter()
+        pending = list(results)
+        settled: list[Finalised] = []
+        while True:
+            try:
+                settled += await self._finalise_once(pending)
+                break
+            except AmbiguousResult:
+                recorded = await self._find_recorded(pending)
+                settled += [
+                    Finalised(r.execution_id, r.attempt_number, r.next_status, run_at=None)
+                    for r in pending
+                    if (r.execution_id, r.attempt_number) in recorded
+                ]
+                pending = [r for r in pending if (r.execution_id, r.attempt_number) not in recorded]
+        metrics.FINALISE_SECONDS.observe(time.perf_counter() - started)
+        metrics.FINALISE_BATCH.observe(len(results))
+        return settled
+
+    async def _finalise_once(self, results: Sequence[AttemptResult]) -> list[Finalised]:
+        return await self._db.fetch_all(
+            "finalise_executions",
+            Finalised,
+            worker_id=self._worker_id,
+            execution_ids=[r.execution_id for r in results],
+            attempt_numbers=[r.attempt_number for r in results],
+            attempt_statuses=[r.attempt_status.value for r in results],
+            next_statuses=[r.next_status.value for r in results],
+            retry_delays_ms=[r.retry_delay_ms for r in results],
+            durations_ms=[r.duration_ms for r in results],
+            outputs=[r.output_json for r in results],
+            errors=[r.error_json for r in results],
+            log_levels=[r.log_level.value if r.log_level else None for r in results],
+            log_messages=[r.log_message for r in results],
+            repeatable=False,
+        )
+
+    async def _find_recorded(self, results: Sequence[AttemptResult]) -> set[tuple[UUID, int]]:
+        rows = await self._db.fetch_all(
+            "find_recorded_attempts",
+            _Recorded,
+            worker_id=self._worker_id,
+            execution_ids=[r.execution_id for r in results],
+            attempt_numbers=[r.attempt_number for r in results],
+        )
+        return {(row.execution_id, row.attempt_number) for row in rows}

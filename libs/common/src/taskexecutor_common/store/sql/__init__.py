@@ -1,0 +1,1 @@
+"""Statement files: one per table family, every statement named."""

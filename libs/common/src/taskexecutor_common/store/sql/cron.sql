@@ -1,0 +1,78 @@
+-- Cron jobs: their ticks, and what changes their schedule.
+
+-- name: find_due_cron_jobs
+-- The cron ticker's work: schedules whose next tick has come, oldest first, with the database's now.
+SELECT c.job_id, c.next_run_at AS tick_at, j.cron_expression, j.cron_timezone, j.cron_starts_at, j.cron_ends_at,
+    j.catch_up, now() AS db_now
+FROM cron_jobs AS c
+JOIN jobs AS j ON j.job_id = c.job_id
+WHERE c.lane = %(lane)s::smallint AND c.next_run_at IS NOT NULL AND c.next_run_at <= now()
+ORDER BY c.lane, c.next_run_at, c.job_id
+LIMIT %(batch)s::bigint;
+
+-- name: next_cron_tick
+-- When the cron ticker must wake, by the database's clock.
+SELECT c.next_run_at AS due_at, (extract(epoch FROM c.next_run_at - clock_timestamp()) * 1000)::double precision AS due_in_ms
+FROM cron_jobs AS c
+WHERE c.lane = %(lane)s::smallint AND c.next_run_at IS NOT NULL
+ORDER BY c.lane, c.next_run_at, c.job_id
+LIMIT 1;
+
+-- name: tick_cron_jobs
+-- Advances schedules by compare-and-set and creates one execution per fired tick. Of two tickers one wins the set;
+-- (job, tick) is unique besides. `fired_at` NULL skips the tick, `next_at` NULL retires the job.
+WITH t AS MATERIALIZED (
+    SELECT x.job_id, x.tick_at, x.fired_at, x.next_at, x.execution_id
+    FROM unnest(
+        %(job_ids)s::uuid[], %(tick_ats)s::timestamptz[], %(fired_ats)s::timestamptz[], %(next_ats)s::timestamptz[],
+        %(execution_ids)s::uuid[]
+    ) AS x (job_id, tick_at, fired_at, next_at, execution_id)
+), advanced AS (
+    UPDATE cron_jobs AS c
+    SET next_run_at = t.next_at, last_tick_at = coalesce(t.fired_at, c.last_tick_at),
+        status = CASE WHEN t.next_at IS NULL THEN 'RETIRED' ELSE 'ACTIVE' END,
+        retired_at = CASE WHEN t.next_at IS NULL THEN now() END
+    FROM t
+    WHERE c.job_id = t.job_id AND c.status = 'ACTIVE' AND c.next_run_at = t.tick_at
+    RETURNING c.job_id, t.fired_at, t.execution_id
+), created AS (
+    INSERT INTO executions (execution_id, job_id, namespace, region, lane, queue, endpoint_revision, config, timeout_ms,
+        status, max_attempts, tick_at, run_at)
+    SELECT a.execution_id, j.job_id, j.namespace, j.region, j.lane, j.endpoint_id, j.endpoint_revision, v.config, v.timeout_ms,
+        'QUEUED', v.max_attempts, a.fired_at, a.fired_at
+    FROM advanced AS a
+    JOIN jobs AS j ON j.job_id = a.job_id
+    JOIN endpoint_revisions AS v ON v.endpoint_id = j.endpoint_id AND v.revision = j.endpoint_revision
+    WHERE a.fired_at IS NOT NULL
+    ON CONFLICT (job_id, tick_at) WHERE tick_at IS NOT NULL DO NOTHING
+    RETURNING execution_id, queue, lane, priority
+)
+INSERT INTO ready_queue (queue, lane, priority, ready_at, execution_id)
+SELECT c.queue, c.lane, c.priority, now(), c.execution_id FROM created AS c
+RETURNING queue, execution_id;
+
+-- name: create_cron_job
+-- A cron job with its schedule; `next_run_at` comes computed. No row back: the endpoint changed meanwhile.
+WITH j AS (
+    INSERT INTO jobs (job_id, namespace, region, lane, endpoint_id, endpoint, endpoint_type, endpoint_revision, trigger_type,
+        version, root_job_id, previous_version_id, input, cron_expression, cron_timezone, cron_starts_at, cron_ends_at,
+        catch_up, request_id)
+    SELECT %(job_id)s::uuid, p.namespace, %(region)s::text, %(lane)s::smallint, p.endpoint_id, p.name, p.endpoint_type, p.revision,
+        'CRON', %(version)s::integer, %(root_job_id)s::uuid, %(previous_version_id)s::uuid, %(input)s::jsonb,
+        %(cron_expression)s::text, %(cron_timezone)s::text, %(cron_starts_at)s::timestamptz, %(cron_ends_at)s::timestamptz,
+        %(catch_up)s::text, %(request_id)s::text
+    FROM endpoints AS p
+    WHERE p.endpoint_id = %(endpoint_id)s::uuid AND p.revision = %(endpoint_revision)s::integer AND p.deleted_at IS NULL
+    ON CONFLICT (job_id) DO NOTHING
+    RETURNING job_id, lane, endpoint_id
+)
+INSERT INTO cron_jobs (job_id, lane, endpoint_id, next_run_at)
+SELECT j.job_id, j.lane, j.endpoint_id, %(next_run_at)s::timestamptz FROM j
+RETURNING job_id;
+
+-- name: retire_cron_job
+-- Cancelling: stops future ticks; what is in flight runs on. No row back: it was retired already.
+UPDATE cron_jobs AS c
+SET status = 'RETIRED', next_run_at = NULL, retired_at = now(), replaced_by_id = %(replaced_by_id)s::uuid
+WHERE c.job_id = %(job_id)s::uuid AND c.status = 'ACTIVE'
+RETURNING c.job_id;

@@ -1,0 +1,37 @@
+-- What waits for its time: one-shot jobs that are not due, and retries.
+
+-- name: promote_timers
+-- The promoter moves what is due to the ready queue, oldest first. Two promoters share the work by SKIP LOCKED.
+-- A RETRYING execution stays RETRYING while it waits to be claimed; a cancelled one is dropped by the claim.
+WITH due AS MATERIALIZED (
+    SELECT t.lane, t.fire_at, t.execution_id
+    FROM timers AS t
+    WHERE t.lane = %(lane)s::smallint AND t.fire_at <= now()
+    ORDER BY t.lane, t.fire_at, t.execution_id
+    LIMIT 500
+    FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM timers AS t
+    USING due AS d
+    WHERE t.lane = d.lane AND t.fire_at = d.fire_at AND t.execution_id = d.execution_id
+    RETURNING t.queue, t.lane, t.priority, t.execution_id
+), moved AS (
+    INSERT INTO ready_queue (queue, lane, priority, ready_at, execution_id)
+    SELECT g.queue, g.lane, g.priority, now(), g.execution_id FROM gone AS g
+    RETURNING queue, execution_id
+), shown AS (
+    UPDATE executions AS e
+    SET status = 'QUEUED'
+    FROM moved AS m
+    WHERE e.execution_id = m.execution_id AND e.status = 'PENDING'
+    RETURNING e.execution_id
+)
+SELECT m.queue, count(*) AS moved FROM moved AS m GROUP BY m.queue;
+
+-- name: next_timer
+-- When the promoter must wake: the earliest timer of one lane, and how far off it is by the database's clock.
+SELECT t.fire_at AS due_at, (extract(epoch FROM t.fire_at - clock_timestamp()) * 1000)::double precision AS due_in_ms
+FROM timers AS t
+WHERE t.lane = %(lane)s::smallint
+ORDER BY t.lane, t.fire_at, t.execution_id
+LIMIT 1;

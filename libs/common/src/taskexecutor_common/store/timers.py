@@ -1,0 +1,74 @@
+"""What waits for its time: timers and cron ticks, by lane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from taskexecutor_common.model.job import CronTick, DueCronJob
+from taskexecutor_common.observability import metrics
+from taskexecutor_common.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class NextDue:
+    """The earliest thing that waits: when it is due, and how far off that is by the database's clock (negative: late)."""
+
+    due_at: datetime
+    due_in_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    queue: UUID
+    moved: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Fired:
+    queue: UUID
+    execution_id: UUID
+
+
+class TimerStore:
+    """Promotion of timers and advancing of schedules; every statement is safe to run by two schedulers at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def promote(self, lane: int) -> dict[UUID, int]:
+        """Moves up to 500 due timers of a lane to the ready queue. Answers how many, by queue. Repeatable: what moved
+        is gone from the timers."""
+        rows = await self._db.fetch_all("promote_timers", _Moved, lane=lane)
+        moved = {row.queue: row.moved for row in rows}
+        metrics.TIMERS_PROMOTED.inc(sum(moved.values()))
+        return moved
+
+    async def next_timer(self, lane: int) -> NextDue | None:
+        """The earliest timer of a lane."""
+        return await self._db.fetch_one("next_timer", NextDue, lane=lane)
+
+    async def next_cron_tick(self, lane: int) -> NextDue | None:
+        """The earliest cron tick of a lane."""
+        return await self._db.fetch_one("next_cron_tick", NextDue, lane=lane)
+
+    async def find_due_cron_jobs(self, lane: int, batch: int) -> list[DueCronJob]:
+        """Schedules of a lane whose next tick has come, oldest first."""
+        return await self._db.fetch_all("find_due_cron_jobs", DueCronJob, lane=lane, batch=batch)
+
+    async def tick(self, ticks: Sequence[CronTick]) -> list[UUID]:
+        """Advances schedules and creates the executions of fired ticks. Answers the queues that have work now.
+        Repeatable: a tick that was taken no longer matches its schedule."""
+        rows = await self._db.fetch_all(
+            "tick_cron_jobs",
+            _Fired,
+            job_ids=[tick.job_id for tick in ticks],
+            tick_ats=[tick.tick_at for tick in ticks],
+            fired_ats=[tick.fired_at for tick in ticks],
+            next_ats=[tick.next_at for tick in ticks],
+            execution_ids=[tick.execution_id for tick in ticks],
+        )
+        metrics.CRON_TICKS.labels(result="fired").inc(len(rows))
+        return [row.queue for row in rows]

@@ -1,0 +1,1 @@
+"""Delivery: claims executions, renders and sends them, records what happened."""

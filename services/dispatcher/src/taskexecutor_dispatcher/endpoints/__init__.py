@@ -1,0 +1,1 @@
+"""Sending, one module per endpoint type behind one protocol."""

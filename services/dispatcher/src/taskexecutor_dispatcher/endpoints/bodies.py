@@ -1,0 +1,69 @@
+"""What is kept of an answer's body, and in which form."""
+
+from __future__ import annotations
+
+import codecs
+from base64 import b64encode
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import ClientResponse
+
+# The part of a body that is kept, in bytes as they came.
+KEPT_BYTES = 64 * 1024
+# Read and thrown away beyond that, so that the connection can be used again; a longer answer costs its connection.
+DRAINED_BYTES = 64 * 1024
+
+# Charsets that an answer is decoded by; any other name counts as UTF-8. A list, because Python knows codecs that are
+# no charsets, some of which take quadratic time, and remembers each unknown name for ever.
+_CHARSETS = frozenset(
+    {
+        *("ascii", "us-ascii", "utf-8", "utf8", "utf-16", "utf-16le", "utf-16be"),
+        *("iso-8859-1", "latin1", "iso-8859-2", "iso-8859-5", "iso-8859-15"),
+        *("windows-1250", "windows-1251", "windows-1252", "koi8-r"),
+        *("shift_jis", "euc-jp", "iso-2022-jp", "euc-kr", "gb2312", "gbk", "gb18030", "big5"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The beginning of an answer's body."""
+
+    kept: bytes
+    truncated: bool = False
+    charset: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """`body` as text where it is text that PostgreSQL can store, else as base64; flags where they say something."""
+        text = self._text()
+        fields: dict[str, Any] = {"body": text if text is not None else b64encode(self.kept).decode("ascii")}
+        if text is None:
+            fields["body_encoding"] = "base64"
+        if self.truncated:
+            fields["truncated"] = True
+        return fields
+
+    def _text(self) -> str | None:
+        charset = self.charset if self.charset in _CHARSETS else "utf-8"
+        decoder = codecs.getincrementaldecoder(charset)()
+        try:
+            # Incrementally, because the cut may go through a character; what is left of that one is dropped.
+            text = decoder.decode(self.kept, final=not self.truncated)
+        except UnicodeDecodeError:
+            return None
+        return None if "\0" in text else text
+
+
+async def read_body(response: ClientResponse) -> Body:
+    """Reads the body up to the bounds. Closes the connection of an answer that goes on beyond them."""
+    kept = bytearray()
+    seen = 0
+    async for chunk in response.content.iter_any():
+        seen += len(chunk)
+        kept += chunk[: KEPT_BYTES - len(kept)]
+        if seen > KEPT_BYTES + DRAINED_BYTES:
+            response.close()
+            break
+    charset = response.charset
+    return Body(bytes(kept), truncated=seen > KEPT_BYTES, charset=charset.lower() if charset else None)
