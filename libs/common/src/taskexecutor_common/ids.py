@@ -23,6 +23,19 @@ def laned_id(lane: int, ms: int, entropy: Callable[[int], bytes] = os.urandom) -
     return UUID(bytes=bytes(raw))
 
 
+class LaneIds:
+    """Makes ids in lanes chosen at random, so that writers spread without talking to each other."""
+
+    def __init__(self, lanes: int, epoch_ms: Callable[[], int]) -> None:
+        self._lanes = lanes
+        self._epoch_ms = epoch_ms
+
+    def new(self) -> tuple[UUID, int]:
+        """A new id and its lane."""
+        lane = 0 if self._lanes == 1 else os.urandom(1)[0] % self._lanes
+        return laned_id(lane, self._epoch_ms()), lane
+
+
 def job_id_text(job_id: UUID) -> str:
     """`job_` and 32 hex digits."""
     return f"job_{job_id.hex}"

@@ -17,7 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from itertools import islice
+from math import prod
 from typing import Any
 
 import jsonschema_rs as js
@@ -28,6 +30,7 @@ from .errors import InputValidationFailed, InvalidSchema
 MAX_SCHEMA_BYTES = 128 * 1024
 MAX_SCHEMA_NESTING = 64
 MAX_SCHEMA_PARTS = 10_000
+MAX_SCHEMA_DEFINITIONS = 500
 MAX_PROBLEMS = 5
 
 # A compiled pattern's size in bytes, which is what its time per character grows with; `^.{1,255}$` fits well.
@@ -37,13 +40,17 @@ _PATTERN_OPTIONS = js.RegexOptions(size_limit=1024 * 1024)
 _MAX_EFFORT = 10_000
 
 _BASE_URI = "json-schema:///"
+_META_SCHEMAS = ("http://json-schema.org/", "https://json-schema.org/")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-# Keywords that hold schemas by name, and keywords that are one or a list of them.
-_NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "dependentSchemas", "dependencies"})
-_SCHEMAS = frozenset(
-    "allOf anyOf oneOf not if then else items additionalItems prefixItems unevaluatedItems contains "
-    "additionalProperties unevaluatedProperties propertyNames".split()
+# The keywords that hold schemas: for the same value, for values inside it, and those of both that hold them by name.
+_BESIDE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"})
+_BELOW = frozenset(
+    {"properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames"}
+    | {"items", "prefixItems", "additionalItems", "unevaluatedItems", "contains"}
 )
+_BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", "dependencies"})
+
+_PATTERN_ADVICE = "it is malformed, looks around or back, or repeats too much (maxLength bounds a text)."
 
 _HEAD_CHARS, _TAIL_CHARS = 160, 80
 
@@ -135,18 +142,18 @@ def _children(node: Any) -> Iterable[Any]:
 
 
 def _refusal(schema: dict[str, Any], error: js.ValidationError, field: str) -> InvalidSchema:
+    """The error for what the library complains about when it compiles a schema."""
     place: _Place = tuple(error.instance_path)
     match error.kind:
+        case js.ValidationErrorKind.Referencing() if "meta-schema" in error.message:
+            place = ("$schema",)
+            message = (
+                f"'{_cut(str(schema.get('$schema')))}' is no draft that is understood; without it, 2020-12 is meant."
+            )
         case js.ValidationErrorKind.Referencing():
-            if place_of_schema := schema.get("$schema") if "meta-schema" in error.message else None:
-                message = f"{_cut(str(place_of_schema))} is no draft that is understood; leave it out for 2020-12."
-                return InvalidSchema(f"{field}.$schema: {message}", field=f"{field}.$schema")
             return _bad_reference(schema, error.message, field)
         case js.ValidationErrorKind.Format(format="regex"):
-            message = (
-                f"the pattern {_cut(error.message.removesuffix(' is not a "regex"'))} cannot be run: it is malformed, "
-                "uses lookaround or backreferences, or repeats too much (maxLength bounds a text)."
-            )
+            message = f"{_cut(error.message)} that can be run: {_PATTERN_ADVICE}"
         case js.ValidationErrorKind.AnyOf(context=[[nearest, *_], *_]):
             message = _cut(nearest.message)
         case _:
@@ -183,75 +190,149 @@ def _references(schema: dict[str, Any]) -> Iterator[tuple[_Place, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Size:
-    """The parts of a schema with its references written out, and the references at which it begins anew.
+    """How often a schema can look at a value.
 
-    With L of those, each level of an input may multiply the ways in which it is looked at by L.
+    `parts` counts its subschemas with all references written out, recursion once round. Where it is recursive, each
+    further level of a value may multiply the ways to look at it by `loops`.
     """
 
     parts: int
     loops: int
 
 
-def _measure(schema: dict[str, Any], field: str) -> _Size:
-    """Writes out all references, in the mind; InvalidSchema if that has no bounded end or a reference leads outside."""
-    try:
-        return _walk(schema, js.Registry([(_BASE_URI, schema)], retriever=_never_retrieve).resolver(_BASE_URI))
-    except (js.ReferencingError, ValueError) as error:
-        raise _bad_reference(schema, str(error), field) from None
-    except _TooLarge:
-        message = f"has more than {MAX_SCHEMA_PARTS} parts once its references are written out."
-        raise InvalidSchema(f"{field}: {message}", field=field) from None
+@dataclass(slots=True)
+class _Definition:
+    """What somebody refers to: its own subschemas, and the definitions it refers to, as often as it does.
+
+    `beside` are those that look at the same value, `below` those that look at values inside it.
+    """
+
+    parts: int = 0
+    beside: list[int] = dataclass_field(default_factory=list)
+    below: list[int] = dataclass_field(default_factory=list)
+
+    @property
+    def refers_to(self) -> list[int]:
+        return self.beside + self.below
 
 
 class _TooLarge(Exception):
-    pass
+    """It has no bounded end; the text completes a sentence about the schema."""
 
 
-def _walk(schema: dict[str, Any], resolver: js.Resolver) -> _Size:
+def _measure(schema: dict[str, Any], field: str) -> _Size:
+    """The size of a schema; InvalidSchema if it is out of bounds or refers to something outside."""
+    try:
+        registry = js.Registry([(_BASE_URI, schema)], retriever=_never_retrieve)
+        size = _size_of(_definitions(schema, registry.resolver(_BASE_URI)))
+    except (js.ReferencingError, ValueError) as error:
+        raise _bad_reference(schema, str(error), field) from None
+    except _TooLarge as error:
+        raise InvalidSchema(f"{field}: {error}", field=field) from None
+    return size
+
+
+def _definitions(schema: dict[str, Any], resolver: js.Resolver) -> list[_Definition]:
+    """The schema itself and all that it refers to, directly or not."""
     resolver = _inside(schema, resolver)
-    Reference = tuple[str, str]
-    found: dict[Reference, js.Resolved] = {}
-    todo: list[tuple[Any, js.Resolver, frozenset[Reference]]] = [
-        (schema, resolver, frozenset({(resolver.base_uri, "#")}))
-    ]
-    parts = loops = 0
+    numbers = {(resolver.base_uri, "#"): 0}
+    bodies: list[tuple[Any, js.Resolver]] = [(schema, resolver)]
+    definitions: list[_Definition] = []
+    parts = 0
+    for body, resolver in bodies:  # which grows while it is read
+        definition = _Definition()
+        definitions.append(definition)
+        for part, scope, is_below in _parts(body, resolver):
+            definition.parts += 1
+            for text in (part[keyword] for keyword in _REFERENCES if isinstance(part.get(keyword), str)):
+                reference = (scope.base_uri, text)
+                if reference not in numbers:
+                    numbers[reference] = len(bodies)
+                    bodies.append(_look_up(text, scope))
+                (definition.below if is_below else definition.beside).append(numbers[reference])
+        parts += definition.parts
+        if parts > MAX_SCHEMA_PARTS or len(bodies) > MAX_SCHEMA_DEFINITIONS:
+            raise _TooLarge(f"has more than {MAX_SCHEMA_PARTS} parts or {MAX_SCHEMA_DEFINITIONS} references.")
+    return definitions
+
+
+def _parts(body: Any, resolver: js.Resolver) -> Iterator[tuple[dict[str, Any], js.Resolver, bool]]:
+    """All subschemas of a definition, itself included, with their scope and whether they look inside its value."""
+    todo: list[tuple[Any, js.Resolver, bool]] = [(body, resolver, False)]
     while todo:
-        part, resolver, path = todo.pop()
-        if not isinstance(part, dict):
-            continue
-        parts += 1
-        if parts > MAX_SCHEMA_PARTS:
-            raise _TooLarge
-        todo += [(child, _inside(child, resolver), path) for child in _subschemas(part)]
-        for text in (part[key] for key in _REFERENCES if isinstance(part.get(key), str)):
-            reference = (resolver.base_uri, text)
-            if reference in path:
-                loops += 1
-                continue
-            if reference not in found:
-                found[reference] = resolver.lookup(text)
-            target = found[reference]
-            todo.append((target.contents, target.resolver, path | {reference}))
-    return _Size(parts, loops)
+        part, scope, is_below = todo.pop()
+        if isinstance(part, dict):
+            yield part, scope, is_below
+            todo += [(child, _inside(child, scope), is_below or inner) for child, inner in _subschemas(part)]
 
 
-def _subschemas(schema: dict[str, Any]) -> Iterator[Any]:
-    """The schemas that stand directly in one; definitions do not count until somebody refers to them."""
+def _subschemas(schema: dict[str, Any]) -> Iterator[tuple[Any, bool]]:
+    """The schemas directly in one, and whether they look inside the value. `$defs` count where they are referred to."""
     for keyword, value in schema.items():
-        if keyword in _NAMED_SCHEMAS and isinstance(value, dict):
-            yield from value.values()
-        elif keyword in _SCHEMAS:
-            yield from value if isinstance(value, list) else (value,)
+        if keyword not in _BESIDE and keyword not in _BELOW:
+            continue
+        if keyword in _BY_NAME and isinstance(value, dict):
+            children: Iterable[Any] = value.values()
+        else:
+            children = value if isinstance(value, list) else (value,)
+        yield from ((child, keyword in _BELOW) for child in children)
 
 
 def _inside(schema: Any, resolver: js.Resolver) -> js.Resolver:
-    """The resolver for what stands in a schema, which may have an `$id` and so be a resource of its own."""
+    """The scope of what stands in a schema, which may have an `$id` and so be a resource of its own."""
     own = schema.get("$id") if isinstance(schema, dict) else None
     return resolver.lookup(own).resolver if isinstance(own, str) and not own.startswith("#") else resolver
 
 
+def _look_up(reference: str, scope: js.Resolver) -> tuple[Any, js.Resolver]:
+    found = scope.lookup(reference)
+    if found.resolver.base_uri.startswith(_META_SCHEMAS):  # the library brings them along
+        raise js.ReferencingError(f"'{reference}' is not inside the schema")
+    return found.contents, found.resolver
+
+
 def _never_retrieve(uri: str) -> Any:
     raise ValueError(f"'{uri}' is not inside the schema")
+
+
+def _size_of(definitions: list[_Definition]) -> _Size:
+    """Adds up what stands behind each reference; a circle of references counts once and shows in `loops`.
+
+    That is how the validator works: it remembers what it found in recursive definitions, and repeats all others.
+    """
+    reach = _reach(definitions)
+    sizes: dict[int, int] = {}
+    loops = 1
+    # What a definition reaches reaches less than itself, but for the members of its circle.
+    for number in sorted(range(len(definitions)), key=lambda n: reach[n].bit_count()):
+        circle = [n for n in range(len(definitions)) if n == number or reach[number] >> n & reach[n] >> number & 1]
+        members = [definitions[n] for n in circle]
+        leaving = [n for member in members for n in member.refers_to if n not in circle]
+        sizes[number] = sum(member.parts for member in members) + sum(sizes[n] for n in leaving)
+        if sizes[number] > MAX_SCHEMA_PARTS:
+            raise _TooLarge(f"has more than {MAX_SCHEMA_PARTS} parts once its references are written out.")
+        loops = max(loops, _loops(members, set(circle)))
+    return _Size(sizes[0], loops)
+
+
+def _reach(definitions: list[_Definition]) -> list[int]:
+    """For each definition a bit for each one that it leads to, itself only if it is recursive (Warshall's algorithm)."""
+    reach = [0] * len(definitions)
+    for number, definition in enumerate(definitions):
+        for other in definition.refers_to:
+            reach[number] |= 1 << other
+    for middle in range(len(reach)):
+        for number in range(len(reach)):
+            if reach[number] >> middle & 1:
+                reach[number] |= reach[middle]
+    return reach
+
+
+def _loops(members: list[_Definition], circle: set[int]) -> int:
+    """How many times at most the members of a circle look at a value inside for each look at the value itself."""
+    beside = (sum(n in circle for n in member.beside) for member in members)
+    below = (sum(n in circle for n in member.below) for member in members)
+    return prod(max(1, count) for count in beside) * max(below)
 
 
 # What is told

@@ -1,0 +1,1 @@
+"""The public contract: authenticate, validate, write, read."""

@@ -1,0 +1,1 @@
+"""Time: cron ticks, delayed promotion, and reclaiming what the dead held."""

@@ -14,8 +14,8 @@ from uuid import UUID
 
 import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
-from taskexecutor.internal.v1 import dispatcher_pb2, dispatcher_pb2_grpc, scheduler_pb2, scheduler_pb2_grpc
 
+from taskexecutor.internal.v1 import dispatcher_pb2, dispatcher_pb2_grpc, scheduler_pb2, scheduler_pb2_grpc
 from taskexecutor_common.observability import metrics
 from taskexecutor_common.observability.logging import get_logger
 
@@ -81,8 +81,11 @@ class _Sender:
         """What has gathered, as a call on a channel; None when there is nothing."""
         raise NotImplementedError
 
-    async def close(self) -> None:
-        """Ends what is under way."""
+    async def start(self) -> None:
+        """Nothing to do: a Service so that it is stopped in its turn."""
+
+    async def stop(self) -> None:
+        """Drops what is under way and closes the channels."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -14,8 +14,12 @@ from taskexecutor_common.store.database import Database
 
 @dataclass(frozen=True, slots=True)
 class NextDue:
-    """The earliest thing that waits: when it is due, and how far off that is by the database's clock (negative: late)."""
+    """The earliest thing that waits in a lane: when it is due, and how far off that is by the database's clock.
 
+    A negative `due_in_ms` means that it is late.
+    """
+
+    lane: int
     due_at: datetime
     due_in_ms: float
 
@@ -46,13 +50,13 @@ class TimerStore:
         metrics.TIMERS_PROMOTED.inc(sum(moved.values()))
         return moved
 
-    async def next_timer(self, lane: int) -> NextDue | None:
-        """The earliest timer of a lane."""
-        return await self._db.fetch_one("next_timer", NextDue, lane=lane)
+    async def next_timers(self, lanes: Sequence[int]) -> list[NextDue]:
+        """The earliest timer of each lane that has one."""
+        return await self._db.fetch_all("next_timers", NextDue, lanes=list(lanes))
 
-    async def next_cron_tick(self, lane: int) -> NextDue | None:
-        """The earliest cron tick of a lane."""
-        return await self._db.fetch_one("next_cron_tick", NextDue, lane=lane)
+    async def next_cron_ticks(self, lanes: Sequence[int]) -> list[NextDue]:
+        """The earliest cron tick of each lane that has one."""
+        return await self._db.fetch_all("next_cron_ticks", NextDue, lanes=list(lanes))
 
     async def find_due_cron_jobs(self, lane: int, batch: int) -> list[DueCronJob]:
         """Schedules of a lane whose next tick has come, oldest first."""

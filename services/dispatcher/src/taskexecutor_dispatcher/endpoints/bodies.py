@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from base64 import b64encode
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ _CHARSETS = frozenset(
         *("shift_jis", "euc-jp", "iso-2022-jp", "euc-kr", "gb2312", "gbk", "gb18030", "big5"),
     }
 )
+_CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +52,26 @@ class Body:
         try:
             # Incrementally, because the cut may go through a character; what is left of that one is dropped.
             text = decoder.decode(self.kept, final=not self.truncated)
-        except UnicodeDecodeError:
+        except UnicodeError:
             return None
         return None if "\0" in text else text
 
 
 async def read_body(response: ClientResponse) -> Body:
-    """Reads the body up to the bounds. Closes the connection of an answer that goes on beyond them."""
+    """Reads the body up to the bounds. The caller closes the response, which costs its connection if there is more."""
     kept = bytearray()
     seen = 0
     async for chunk in response.content.iter_any():
         seen += len(chunk)
         kept += chunk[: KEPT_BYTES - len(kept)]
         if seen > KEPT_BYTES + DRAINED_BYTES:
-            response.close()
             break
-    charset = response.charset
-    return Body(bytes(kept), truncated=seen > KEPT_BYTES, charset=charset.lower() if charset else None)
+    content_type = response.headers.get("Content-Type", "")
+    return Body(bytes(kept), truncated=seen > KEPT_BYTES, charset=named_charset(content_type))
+
+
+def named_charset(content_type: str) -> str | None:
+    """The charset that a Content-Type names, in lower case. Not `response.charset`: the standard library's parser
+    behind it raises IndexError on some headers, and headers are the receiver's to choose."""
+    found = _CHARSET.search(content_type)
+    return found.group(1).lower() if found else None

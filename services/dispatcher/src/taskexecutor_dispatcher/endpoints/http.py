@@ -12,11 +12,11 @@ from importlib.metadata import version
 from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, InvalidURL, TCPConnector
 from aiohttp.abc import AbstractResolver
 from aiohttp.connector import AddrInfoType
+from yarl import URL
+
 from taskexecutor_common.clock import Clock
 from taskexecutor_common.endpoint_types.base import DeliveryIdentity
 from taskexecutor_common.endpoint_types.http import HttpRequest
-from yarl import URL
-
 from taskexecutor_dispatcher.endpoints.base import Outcome
 from taskexecutor_dispatcher.endpoints.bodies import Body, read_body
 from taskexecutor_dispatcher.endpoints.egress import EgressPolicy

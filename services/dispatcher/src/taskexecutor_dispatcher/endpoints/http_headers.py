@@ -10,7 +10,6 @@ from hashlib import blake2b
 from taskexecutor_common.endpoint_types.base import DeliveryIdentity
 from taskexecutor_common.endpoint_types.http import HttpRequest
 from taskexecutor_common.endpoint_types.reserved_headers import carries_identity, frames_http
-
 from taskexecutor_dispatcher.endpoints.signing import sign
 
 # Answers are stored as they come and never unpacked, since what a few bytes unpack to has no bound.

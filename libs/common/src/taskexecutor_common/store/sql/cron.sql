@@ -10,13 +10,18 @@ WHERE c.lane = %(lane)s::smallint AND c.next_run_at IS NOT NULL AND c.next_run_a
 ORDER BY c.lane, c.next_run_at, c.job_id
 LIMIT %(batch)s::bigint;
 
--- name: next_cron_tick
--- When the cron ticker must wake, by the database's clock.
-SELECT c.next_run_at AS due_at, (extract(epoch FROM c.next_run_at - clock_timestamp()) * 1000)::double precision AS due_in_ms
-FROM cron_jobs AS c
-WHERE c.lane = %(lane)s::smallint AND c.next_run_at IS NOT NULL
-ORDER BY c.lane, c.next_run_at, c.job_id
-LIMIT 1;
+-- name: next_cron_ticks
+-- When the cron ticker must wake, by the database's clock: the earliest tick of each lane.
+SELECT n.lane, n.next_run_at AS due_at,
+    (extract(epoch FROM n.next_run_at - clock_timestamp()) * 1000)::double precision AS due_in_ms
+FROM unnest(%(lanes)s::smallint[]) AS l (lane)
+CROSS JOIN LATERAL (
+    SELECT c.lane, c.next_run_at
+    FROM cron_jobs AS c
+    WHERE c.lane = l.lane AND c.next_run_at IS NOT NULL
+    ORDER BY c.lane, c.next_run_at, c.job_id
+    LIMIT 1
+) AS n;
 
 -- name: tick_cron_jobs
 -- Advances schedules by compare-and-set and creates one execution per fired tick. Of two tickers one wins the set;

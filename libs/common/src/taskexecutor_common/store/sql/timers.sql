@@ -28,10 +28,14 @@ WITH due AS MATERIALIZED (
 )
 SELECT m.queue, count(*) AS moved FROM moved AS m GROUP BY m.queue;
 
--- name: next_timer
--- When the promoter must wake: the earliest timer of one lane, and how far off it is by the database's clock.
-SELECT t.fire_at AS due_at, (extract(epoch FROM t.fire_at - clock_timestamp()) * 1000)::double precision AS due_in_ms
-FROM timers AS t
-WHERE t.lane = %(lane)s::smallint
-ORDER BY t.lane, t.fire_at, t.execution_id
-LIMIT 1;
+-- name: next_timers
+-- When the promoter must wake: the earliest timer of each lane, and how far off it is by the database's clock.
+SELECT n.lane, n.fire_at AS due_at, (extract(epoch FROM n.fire_at - clock_timestamp()) * 1000)::double precision AS due_in_ms
+FROM unnest(%(lanes)s::smallint[]) AS l (lane)
+CROSS JOIN LATERAL (
+    SELECT t.lane, t.fire_at
+    FROM timers AS t
+    WHERE t.lane = l.lane
+    ORDER BY t.lane, t.fire_at, t.execution_id
+    LIMIT 1
+) AS n;

@@ -1,0 +1,117 @@
+# Everything one does with this repository; `make help` lists it.
+# Needs Python 3.11 or newer, nothing else: all tools are installed into .venv.
+
+BIN := .venv/bin
+PROJECTS := $(wildcard proto/pyproject.toml libs/*/pyproject.toml services/*/pyproject.toml deploy/*/pyproject.toml)
+MEMBERS := $(PROJECTS:%/pyproject.toml=%)
+
+# Each candidate is run, not only looked up: a version manager's shim may exist and fail.
+PYTHON = $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
+
+# uv does not read pip's settings; an index that is set there is meant for us, too.
+PIP_INDEX = $(shell $(BIN)/pip config list 2>/dev/null | sed -n "s/.*index-url='\(.*\)'/\1/p" | grep -v extra | head -n 1)
+UV = $(if $(UV_DEFAULT_INDEX)$(UV_INDEX_URL),,$(if $(PIP_INDEX),UV_DEFAULT_INDEX='$(PIP_INDEX)')) $(BIN)/uv
+INSTALL = $(UV) pip install --quiet --python $(BIN)/python -c requirements.lock --build-constraints requirements.lock $(MEMBERS:%=-e %)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+# --- environment ---
+
+# A virtual environment holds absolute paths: one that was moved here, or whose Python is gone, is made anew.
+ifneq ($(shell test -x $(BIN)/python && cat .venv/.folder 2>/dev/null),$(CURDIR))
+.PHONY: $(BIN)/uv
+endif
+
+$(BIN)/uv:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer with venv is needed (on Debian and Ubuntu: apt install python3-venv)"; exit 1; }
+	@echo "first start: making the virtual environment"
+	@$(PYTHON) -m venv --clear .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@printf '%s\n' "$(CURDIR)" > .venv/.folder
+
+.venv/.run: requirements.lock $(PROJECTS) $(BIN)/uv
+	@echo "installing what the services need"
+	@$(INSTALL)
+	@touch $@
+
+.venv/.dev: .venv/.run pyproject.toml
+	@echo "installing the tools"
+	@$(INSTALL) --group dev
+	@touch $@
+
+setup: .venv/.run ## Install what running needs (done by `make run`)
+dev: .venv/.dev ## Install what tests and tools need (done by `make test`)
+
+# --- running ---
+
+run: setup ## Run everything on this machine; Ctrl-C stops it
+	@$(BIN)/taskexecutor-local
+
+migrate: setup ## Bring the database TE_DATABASE_URL up to date
+	@$(BIN)/taskexecutor-migrate
+
+# --- tests ---
+
+test: dev ## Run every test
+	@$(BIN)/pytest
+
+test-unit: dev ## Run the tests that start no whole system
+	@$(BIN)/pytest tests/unit
+
+test-one: dev ## Run some tests: make test-one T=tests/unit/local
+	@$(BIN)/pytest -v $(T)
+
+# --- what a change must hold to ---
+
+check: lint test-unit ## Lint, then the unit tests
+lint: style types layers proto-check gen-check ## Every check that runs no code
+
+fmt: dev ## Format, and fix what can be fixed
+	@$(BIN)/ruff format
+	@$(BIN)/ruff check --fix
+
+style: dev ## Check format and lint
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+
+types: dev ## Check types
+	@$(BIN)/mypy libs services deploy tools
+
+layers: dev ## Check who imports whom
+	@$(BIN)/lint-imports
+
+# --- the contract ---
+
+gen: dev ## Rewrite what is made from proto/
+	@$(BIN)/python tools/gen.py
+
+gen-check: dev ## Check that it is current
+	@$(BIN)/python tools/gen.py --check
+
+BUF_INPUT = .venv/described.binpb\#format=binpb
+
+proto-check: dev ## Check the contract's style, and that it breaks no client
+	@$(BIN)/python tools/gen.py --descriptor .venv/described.binpb
+	@$(BIN)/buf lint '$(BUF_INPUT)' --config proto/buf.yaml
+	@$(BIN)/buf breaking '$(BUF_INPUT)' --config proto/buf.yaml --against 'proto/baseline.binpb#format=binpb'
+
+proto-baseline: dev ## Make the present contract the one that must not be broken
+	@$(BIN)/python tools/gen.py --descriptor proto/baseline.binpb
+
+# --- upkeep ---
+
+lock: $(BIN)/uv ## Rewrite requirements.lock; with ARGS=--upgrade to the newest versions allowed
+	@$(UV) pip compile --quiet $(ARGS) --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+		$(PROJECTS) --group pyproject.toml:dev $(patsubst %,--no-emit-package taskexecutor-%,$(notdir $(MEMBERS))) -o requirements.lock
+
+clean: ## Remove what can be made again; .data stays
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: help setup dev run migrate test test-unit test-one check lint fmt style types layers
+.PHONY: gen gen-check proto-check proto-baseline lock clean

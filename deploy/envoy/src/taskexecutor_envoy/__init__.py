@@ -1,0 +1,1 @@
+"""The Envoy gateway of Task Executor: its configuration, generated from the descriptor."""

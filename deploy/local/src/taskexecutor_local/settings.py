@@ -1,0 +1,58 @@
+"""What can be set about `make run`, by environment variables."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from taskexecutor_common.api_keys import parse_key
+
+PREFIX = "TE_"
+MAY_BE_EMPTY = {"egress_allow"}
+
+
+def check_key(text: str) -> str:
+    """Answers `text` when it has the form of an API key; ValueError else."""
+    if parse_key(text) is None:
+        raise ValueError("an API key has the form te_<hex>_<hex>, 4 to 64 and 8 to 128 lowercase hex digits")
+    return text
+
+
+ApiKey = Annotated[str, AfterValidator(check_key)]
+
+
+class SettingsError(Exception):
+    """One line per setting that cannot be used."""
+
+
+class LocalSettings(BaseModel):
+    """Settings of the launcher, TE_ and the field's name; any other TE_ variable goes to the services as it is."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    http_port: int = Field(8080, ge=0, le=65535, description="Port of the gateway on 127.0.0.1; 0 takes a free one.")
+    data_dir: pathlib.Path = Field(pathlib.Path(".data"), description="Folder of all data, logs and secrets.")
+    database_url: str | None = Field(None, description="A database to use instead of the embedded PostgreSQL.")
+    bootstrap_api_key: ApiKey | None = Field(None, description="The first API key; made once and kept when unset.")
+    secret_encryption_key: SecretStr | None = Field(
+        None, description="Encrypts secrets; made once and kept when unset."
+    )
+    egress_allow: str = Field("loopback", description="Where deliveries may go besides public addresses.")
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str], **overrides: object) -> Self:
+        """Reads the variables; an empty one counts as unset, save where nothing is a choice.
+
+        Raises SettingsError with every fault, and no value.
+        """
+        names = {name: f"{PREFIX}{name.upper()}" for name in cls.model_fields}
+        said = {name: environment[variable] for name, variable in names.items() if variable in environment}
+        values = {name: text for name, text in said.items() if text or name in MAY_BE_EMPTY}
+        try:
+            return cls.model_validate(values | overrides)
+        except ValidationError as error:
+            faults = error.errors(include_input=False)
+            lines = [f"{PREFIX}{str(fault['loc'][0]).upper()}: {fault['msg']}" for fault in faults]
+            raise SettingsError("\n".join(lines)) from None

@@ -1,0 +1,43 @@
+"""The entry of a service process: arguments, settings, logs, metrics, and the event loop."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import uvloop
+
+from taskexecutor_common.config.settings import ServiceSettings, load
+from taskexecutor_common.errors import TaskExecutorError
+from taskexecutor_common.observability.logging import configure, get_logger
+from taskexecutor_common.observability.server import serve_metrics
+
+SettingsT = TypeVar("SettingsT", bound=ServiceSettings)
+
+
+def run_process(name: str, settings_type: type[SettingsT], serve: Callable[[SettingsT], Awaitable[None]]) -> int:
+    """Runs `serve(settings)` until it returns. Answers the exit status: 0, 1 when it failed, 2 for bad settings."""
+    parser = argparse.ArgumentParser(prog=f"taskexecutor-{name}")
+    parser.add_argument("--check-config", action="store_true", help="read the settings, say what is wrong, and end")
+    arguments = parser.parse_args()
+    settings = load(settings_type)
+    if arguments.check_config:
+        print("the configuration is good")
+        return 0
+    configure(name, log_format=settings.log_format, level=settings.log_level)
+    try:
+        port, stop_metrics = serve_metrics(settings.metrics_addr)
+    except OSError as error:
+        print(f"taskexecutor-{name}: TE_METRICS_ADDR {settings.metrics_addr}: {error}", file=sys.stderr)
+        return 1
+    get_logger("runtime").info("starting", metrics_port=port)
+    try:
+        uvloop.run(serve(settings))  # type: ignore[arg-type]  # a coroutine function's result is a coroutine
+    except (TaskExecutorError, RuntimeError) as error:
+        get_logger("runtime").error("cannot run", error=str(error))
+        return 1
+    finally:
+        stop_metrics()
+    return 0

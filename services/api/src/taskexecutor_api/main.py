@@ -1,0 +1,96 @@
+"""Wires the api together; the only place that builds its parts."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+
+from taskexecutor.v1 import (
+    config_pb2_grpc,
+    endpoint_pb2_grpc,
+    execution_pb2_grpc,
+    job_pb2_grpc,
+    payload_spec_pb2_grpc,
+    secret_pb2_grpc,
+)
+from taskexecutor_api.auth import AuthInterceptor, KeyRegistry
+from taskexecutor_api.endpoint_catalog import EndpointCatalog
+from taskexecutor_api.operations.create_job import JobCreator
+from taskexecutor_api.operations.job_writer import JobWriter
+from taskexecutor_api.rate_limit import RateLimiter
+from taskexecutor_api.servicers.configs import ConfigServicer
+from taskexecutor_api.servicers.endpoints import EndpointServicer
+from taskexecutor_api.servicers.executions import ExecutionServicer
+from taskexecutor_api.servicers.jobs import JobServicer
+from taskexecutor_api.servicers.payload_specs import PayloadSpecServicer
+from taskexecutor_api.servicers.secrets import SecretServicer
+from taskexecutor_common.clock import Clock
+from taskexecutor_common.config.settings import DEAD_AFTER_SEC, ApiSettings
+from taskexecutor_common.crypto import KeyRing
+from taskexecutor_common.ids import LaneIds
+from taskexecutor_common.rpc.hints import DispatcherHints, SchedulerHints
+from taskexecutor_common.rpc.server import RpcServer
+from taskexecutor_common.runtime.instance import make_heartbeat, reachable_address
+from taskexecutor_common.runtime.process import run_process
+from taskexecutor_common.runtime.service import Service, run_services
+from taskexecutor_common.store.api_keys import ApiKeyStore
+from taskexecutor_common.store.endpoints import EndpointStore
+from taskexecutor_common.store.executions import ExecutionStore
+from taskexecutor_common.store.instances import InstanceStore
+from taskexecutor_common.store.jobs import JobStore
+from taskexecutor_common.store.opening import OpenDatabase
+from taskexecutor_common.store.setup import SetupStore
+
+
+def build(settings: ApiSettings) -> list[Service]:
+    """All parts in the order of their start."""
+    opened = OpenDatabase(settings, "api", settings.db_pool_size)
+    database = opened.database
+    clock = Clock()
+    keys = KeyRing.parse(settings.secret_encryption_key.get_secret_value())
+    instances = InstanceStore(database, settings.region, int(DEAD_AFTER_SEC * 1000))
+    dispatchers = DispatcherHints(lambda: instances.list_live("dispatcher"))
+    schedulers = SchedulerHints(lambda: instances.list_live("scheduler"))
+
+    setup, endpoints, executions = SetupStore(database), EndpointStore(database), ExecutionStore(database)
+    jobs = JobStore(database, settings.region)
+    catalog = EndpointCatalog(endpoints, setup)
+    writer = JobWriter(jobs)
+    creator = JobCreator(jobs, writer, catalog, LaneIds(settings.lanes, clock.epoch_ms), clock, dispatchers, schedulers)
+
+    registry = KeyRegistry(ApiKeyStore(database), settings.api_key_cache_ttl_sec)
+    limiter = RateLimiter(settings.rate_limit_per_sec, settings.rate_limit_burst)
+    rpc = RpcServer(
+        settings.listen_addr,
+        grace_sec=settings.shutdown_timeout_sec,
+        interceptors=[AuthInterceptor(registry, limiter)],
+    )
+    payload_spec_pb2_grpc.add_PayloadSpecServiceServicer_to_server(PayloadSpecServicer(setup), rpc.server)
+    config_pb2_grpc.add_ConfigServiceServicer_to_server(ConfigServicer(setup), rpc.server)
+    secret_pb2_grpc.add_SecretServiceServicer_to_server(SecretServicer(setup, keys, dispatchers), rpc.server)
+    endpoint_pb2_grpc.add_EndpointServiceServicer_to_server(EndpointServicer(endpoints, setup, catalog), rpc.server)
+    job_pb2_grpc.add_JobServiceServicer_to_server(JobServicer(jobs, executions, endpoints, creator), rpc.server)
+    execution_pb2_grpc.add_ExecutionServiceServicer_to_server(ExecutionServicer(jobs, executions), rpc.server)
+    for name in ("PayloadSpec", "Config", "Secret", "Endpoint", "Job", "Execution"):
+        rpc.announce(f"taskexecutor.v1.{name}Service")
+    heartbeat = make_heartbeat(
+        instances.beat,
+        "api",
+        uuid.uuid4(),
+        lambda: reachable_address(settings.listen_addr, rpc.port, settings.advertise_addr),
+    )
+    return [opened, dispatchers, schedulers, writer, heartbeat, rpc]
+
+
+async def serve(settings: ApiSettings) -> None:
+    """Runs until a signal."""
+    await run_services(build(settings))
+
+
+def main() -> int:
+    """Entry point of `taskexecutor-api`."""
+    return run_process("api", ApiSettings, serve)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What requests do, one file per operation that changes something."""

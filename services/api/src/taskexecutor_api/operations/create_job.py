@@ -1,0 +1,202 @@
+"""Creating jobs: check, write once, and answer the existing job when the key is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from taskexecutor_api.endpoint_catalog import EndpointCatalog, Entry
+from taskexecutor_api.operations.job_writer import JobWriter
+from taskexecutor_common.clock import Clock
+from taskexecutor_common.cron import CronSchedule
+from taskexecutor_common.errors import InvalidCron, Unavailable
+from taskexecutor_common.ids import LaneIds, dedup_hash
+from taskexecutor_common.model.job import CatchUp, CreatedJob, Job, JobStatus, NewCronJob, NewJob, Trigger
+from taskexecutor_common.observability import metrics
+from taskexecutor_common.rpc.hints import DispatcherHints, SchedulerHints
+from taskexecutor_common.store.jobs import JobStore
+
+_TRIES = 5  # the endpoint may change while a job is created, but not for ever
+
+
+@dataclass(frozen=True, slots=True)
+class WantedJob:
+    """What a caller asks for; fields are checked against the trigger, contents not yet."""
+
+    endpoint: str
+    trigger: Trigger
+    idempotency_key: str | None
+    input: dict[str, Any] | None
+    run_at: datetime | None = None
+    cron: str | None = None
+    timezone: str | None = None
+    starts_at: datetime | None = None
+    ends_at: datetime | None = None
+    catch_up: CatchUp = CatchUp.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """The job, and whether it was there before."""
+
+    job: Job
+    deduplicated: bool
+
+
+class JobCreator:
+    """Creates jobs of all triggers in a namespace."""
+
+    def __init__(
+        self,
+        store: JobStore,
+        writer: JobWriter,
+        catalog: EndpointCatalog,
+        lane_ids: LaneIds,
+        clock: Clock,
+        dispatchers: DispatcherHints,
+        schedulers: SchedulerHints,
+    ) -> None:
+        self._store = store
+        self._writer = writer
+        self._catalog = catalog
+        self._ids = lane_ids
+        self._clock = clock
+        self._dispatchers = dispatchers
+        self._schedulers = schedulers
+
+    async def create(self, namespace: str, wanted: WantedJob, request_id: str) -> JobResult:
+        """Creates a job. Raises EndpointNotFound, InputValidationFailed, InvalidCron."""
+        for _ in range(_TRIES):
+            entry = await self._catalog.find(namespace, wanted.endpoint)
+            if entry.schema is not None:
+                entry.schema.validate(wanted.input or {})
+            if wanted.trigger is Trigger.CRON:
+                result = await self._create_cron(namespace, wanted, entry, request_id)
+            else:
+                result = await self._create_once(namespace, wanted, entry, request_id)
+            if result is not None:
+                return result
+            self._catalog.forget(namespace, wanted.endpoint)
+        raise Unavailable("the endpoint is being changed all the time", retry_after=1)
+
+    async def _create_once(self, namespace: str, wanted: WantedJob, entry: Entry, request_id: str) -> JobResult | None:
+        """None: the endpoint has changed since it was looked up."""
+        new = self._new_job(wanted, entry, request_id)
+        created = await self._writer.write(new)
+        if created is not None:
+            metrics.JOBS_CREATED.labels(trigger=wanted.trigger.value).inc()
+            self._hint(entry.endpoint.endpoint_id, created, wanted.run_at)
+            return JobResult(_as_job(new, wanted, entry, created), deduplicated=False)
+        holder = (await self._store.find_by_key([new.dedup_hash])).get(new.dedup_hash)
+        if holder is None:
+            return None
+        job = await self._store.get(namespace, holder)
+        if job is None:
+            return None
+        ours = holder == new.job_id  # written by a try whose answer was lost
+        if ours:
+            metrics.JOBS_CREATED.labels(trigger=wanted.trigger.value).inc()
+        else:
+            metrics.JOBS_DEDUPLICATED.inc()
+        return JobResult(job, deduplicated=not ours)
+
+    def _new_job(self, wanted: WantedJob, entry: Entry, request_id: str) -> NewJob:
+        job_id, lane = self._ids.new()
+        key = wanted.idempotency_key or ""
+        return NewJob(
+            job_id=job_id,
+            lane=lane,
+            endpoint_id=entry.endpoint.endpoint_id,
+            endpoint_revision=entry.endpoint.revision,
+            schema_revision_id=entry.schema_revision_id,
+            trigger_type=wanted.trigger,
+            idempotency_key=key,
+            dedup_hash=dedup_hash(entry.endpoint.endpoint_id, key),
+            input_json=None if wanted.input is None else orjson.dumps(wanted.input).decode(),
+            run_at=wanted.run_at,
+            request_id=request_id,
+        )
+
+    def _hint(self, queue: UUID, created: CreatedJob, run_at: datetime | None) -> None:
+        if created.status == "QUEUED":
+            self._dispatchers.wake([queue])
+        elif run_at is not None:
+            self._schedulers.wake(run_at)
+
+    async def _create_cron(self, namespace: str, wanted: WantedJob, entry: Entry, request_id: str) -> JobResult | None:
+        """None: the endpoint has changed since it was looked up."""
+        job_id, lane = self._ids.new()
+        new = NewCronJob(
+            job_id=job_id,
+            lane=lane,
+            endpoint_id=entry.endpoint.endpoint_id,
+            endpoint_revision=entry.endpoint.revision,
+            version=1,
+            root_job_id=job_id,
+            previous_version_id=None,
+            input_json=None if wanted.input is None else orjson.dumps(wanted.input).decode(),
+            cron_expression=wanted.cron or "",
+            cron_timezone=wanted.timezone or "",
+            cron_starts_at=wanted.starts_at,
+            cron_ends_at=wanted.ends_at,
+            next_run_at=self._first_run(wanted),
+            catch_up=wanted.catch_up,
+            request_id=request_id,
+        )
+        written = await self._store.create_cron(new)
+        job = await self._store.get(namespace, job_id)
+        if job is None:
+            return None
+        if written:
+            metrics.JOBS_CREATED.labels(trigger=Trigger.CRON.value).inc()
+        self._schedulers.wake(new.next_run_at)
+        return JobResult(job, deduplicated=False)
+
+    def _first_run(self, wanted: WantedJob) -> datetime:
+        """The first tick. This process's clock may be off: a tick it believes ahead and the database behind fires at
+        once, one the other way round is left out; both within the clocks' difference of the creation."""
+        schedule = CronSchedule.parse(
+            wanted.cron or "", wanted.timezone or "", starts_at=wanted.starts_at, ends_at=wanted.ends_at
+        )
+        first = schedule.first(self._clock.now())
+        if first is None:
+            raise InvalidCron("cron: there is no firing between starts_at and ends_at", field="cron")
+        return first
+
+
+def _as_job(new: NewJob, wanted: WantedJob, entry: Entry, created: CreatedJob) -> Job:
+    """The job that was just written, without reading it back."""
+    return Job(
+        job_id=new.job_id,
+        endpoint_id=new.endpoint_id,
+        endpoint=entry.endpoint.name,
+        endpoint_type=entry.endpoint.endpoint_type,
+        endpoint_revision=new.endpoint_revision,
+        trigger_type=new.trigger_type,
+        status=JobStatus.ACTIVE,
+        version=1,
+        root_job_id=new.job_id,
+        previous_version_id=None,
+        replaced_by_id=None,
+        idempotency_key=new.idempotency_key,
+        input=wanted.input,
+        run_at=new.run_at,
+        cron_expression=None,
+        cron_timezone=None,
+        cron_starts_at=None,
+        cron_ends_at=None,
+        next_run_at=None,
+        last_tick_at=None,
+        catch_up=None,
+        paused_at=None,
+        execution_id=new.job_id,
+        execution_status=created.status,
+        execution_created_at=created.created_at,
+        request_id=new.request_id,
+        created_at=created.created_at,
+        retired_at=None,
+    )

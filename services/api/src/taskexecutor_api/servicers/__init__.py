@@ -1,0 +1,1 @@
+"""One servicer per resource: the wire and nothing else."""

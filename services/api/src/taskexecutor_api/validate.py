@@ -1,0 +1,163 @@
+"""Checks of request fields; each refusal names the field and says what would be right."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from google.protobuf.message import Message
+from google.protobuf.struct_pb2 import ListValue, Struct, Value
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from taskexecutor_common.errors import InvalidRequest
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,127}")
+_ENDPOINT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
+MAX_JSON_BYTES = 256 * 1024
+MAX_DEPTH = 30  # what the gateway carries is 32; deeper JSON reaches some clients and not others
+MAX_EXACT = 2**53
+DEFAULT_PAGE = 50
+MAX_PAGE = 200
+
+
+def require_name(value: str, field: str = "name") -> str:
+    """A resource name as it may be created."""
+    if not value:
+        raise InvalidRequest(f"{field}: is required", field=field)
+    if not _NAME.fullmatch(value):
+        raise InvalidRequest(
+            f"{field}: must be 1 to 128 lowercase letters, digits, hyphens or underscores, beginning with a letter or digit",
+            field=field,
+        )
+    return value
+
+
+def require_endpoint_name(value: str) -> str:
+    """The name of an endpoint as it may be created: no underscores, as the brief says."""
+    if value and not _ENDPOINT_NAME.fullmatch(value):
+        raise InvalidRequest(
+            "name: must be 1 to 128 lowercase letters, digits or hyphens, beginning with a letter or digit",
+            field="name",
+        )
+    return require_name(value)
+
+
+def require_text(value: str, field: str, *, most: int) -> str:
+    """Text of 1 to `most` characters without NUL."""
+    if not value:
+        raise InvalidRequest(f"{field}: is required", field=field)
+    if len(value) > most:
+        raise InvalidRequest(f"{field}: has {len(value)} characters, {most} is the most", field=field)
+    if "\x00" in value:
+        raise InvalidRequest(f"{field}: must not contain NUL", field=field)
+    return value
+
+
+def require_enum(value: int, names: Iterable[tuple[str, int]], field: str) -> str:
+    """The name of an enum value; the zero value counts as missing. Numbers that are no value come through the gateway."""
+    by_number = {number: name for name, number in names if number != 0}
+    if value not in by_number:
+        known = ", ".join(by_number.values())
+        said = "is required" if value == 0 else f"{value} is unknown"
+        raise InvalidRequest(f"{field}: {said}; it is one of {known}", field=field)
+    return by_number[value]
+
+
+def optional_enum(value: int, names: Iterable[tuple[str, int]], field: str) -> str | None:
+    """The name of an enum value, None for the zero value."""
+    return None if value == 0 else require_enum(value, names, field)
+
+
+def within(value: int, field: str, *, least: int, most: int) -> int:
+    """An integer within bounds."""
+    if not least <= value <= most:
+        raise InvalidRequest(f"{field}: {value} is not between {least} and {most}", field=field)
+    return value
+
+
+def page_size(request: Any) -> int:
+    """The `limit` of a list request."""
+    if not request.HasField("limit"):
+        return DEFAULT_PAGE
+    return within(request.limit, "limit", least=1, most=MAX_PAGE)
+
+
+def require_object(request: Message, field: str) -> dict[str, Any]:
+    """A required Struct field as a checked object."""
+    if not request.HasField(field):
+        raise InvalidRequest(f"{field}: is required", field=field)
+    return to_object(getattr(request, field), field)
+
+
+def optional_object(request: Message, field: str) -> dict[str, Any] | None:
+    """A Struct field as a checked object, None when it is absent."""
+    return to_object(getattr(request, field), field) if request.HasField(field) else None
+
+
+def to_object(struct: Struct, field: str) -> dict[str, Any]:
+    """A Struct as plain JSON. Refuses what would not survive: numbers a double cannot hold, NUL, depth, size."""
+    size = struct.ByteSize()
+    if size > MAX_JSON_BYTES:
+        raise InvalidRequest(f"{field}: has more than {MAX_JSON_BYTES // 1024} KiB", field=field)
+    return _object(struct, field, 1)
+
+
+def _object(struct: Struct, path: str, depth: int) -> dict[str, Any]:
+    if depth > MAX_DEPTH:
+        raise InvalidRequest(f"{path}: is nested deeper than {MAX_DEPTH} levels", field=path)
+    result = {}
+    for key, value in struct.fields.items():
+        if "\x00" in key:
+            raise InvalidRequest(f"{path}: a key must not contain NUL", field=path)
+        result[key] = _value(value, f"{path}.{key}", depth)
+    return result
+
+
+def _array(values: ListValue, path: str, depth: int) -> list[Any]:
+    if depth > MAX_DEPTH:
+        raise InvalidRequest(f"{path}: is nested deeper than {MAX_DEPTH} levels", field=path)
+    return [_value(value, f"{path}.{index}", depth) for index, value in enumerate(values.values)]
+
+
+def _value(value: Value, path: str, depth: int) -> Any:
+    kind = value.WhichOneof("kind")
+    if kind == "string_value":
+        if "\x00" in value.string_value:
+            raise InvalidRequest(f"{path}: must not contain NUL", field=path)
+        return value.string_value
+    if kind == "number_value":
+        return _number(value.number_value, path)
+    if kind == "bool_value":
+        return value.bool_value
+    if kind == "struct_value":
+        return _object(value.struct_value, path, depth + 1)
+    if kind == "list_value":
+        return _array(value.list_value, path, depth + 1)
+    return None
+
+
+def _number(value: float, path: str) -> int | float:
+    if not math.isfinite(value):
+        raise InvalidRequest(f"{path}: must be a finite number", field=path)
+    if not value.is_integer():
+        return value
+    if abs(value) >= MAX_EXACT:
+        raise InvalidRequest(
+            f"{path}: an integer of magnitude 2^53 or more cannot be told from its neighbours; send it as a string",
+            field=path,
+        )
+    return int(value)
+
+
+def optional_time(request: Message, field: str) -> datetime | None:
+    """A timestamp field as a UTC time, None when it is absent."""
+    if not request.HasField(field):
+        return None
+    stamp: Timestamp = getattr(request, field)
+    try:
+        return stamp.ToDatetime(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        raise InvalidRequest(f"{field}: is no time between the years 1 and 9999", field=field) from error

@@ -1,0 +1,168 @@
+"""Claims executions in batches for the free slots of this process, and starts their delivery."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+from uuid import UUID
+
+from taskexecutor_common.errors import AmbiguousResult, TaskExecutorError
+from taskexecutor_common.ids import execution_id_text
+from taskexecutor_common.model.execution import Claim
+from taskexecutor_common.observability import metrics
+from taskexecutor_common.observability.logging import get_logger
+from taskexecutor_common.store.queue import QueueStore
+from taskexecutor_dispatcher.queues import QueueSet
+
+_BATCH = 200
+_GATHER_SEC = 0.002  # with slots scarce, a moment for more of them to come free makes claims larger
+_FAILURE_PAUSE_SEC = 0.5
+
+_log = get_logger("claimer")
+
+Deliver = Callable[[Claim], Coroutine[Any, Any, None]]
+
+
+class Claimer:
+    """One per process: asks for as many executions as there are free slots, and sleeps when there is nothing to do.
+
+    `may_claim` is asked before each claim: it says no while the instance is fenced or results pile up unwritten.
+    """
+
+    def __init__(
+        self,
+        store: QueueStore,
+        queues: QueueSet,
+        deliver: Deliver,
+        *,
+        slots: int,
+        poll_interval_sec: float,
+        may_claim: Callable[[], bool],
+    ) -> None:
+        self._store = store
+        self._queues = queues
+        self._deliver = deliver
+        self._slots = slots
+        self._poll_interval_sec = poll_interval_sec
+        self._may_claim = may_claim
+        self._running: dict[UUID, asyncio.Task[None]] = {}
+        self._changed = asyncio.Event()
+        self._stopping = False
+        self._task: asyncio.Task[None] | None = None
+        self._looked_at = float("-inf")
+        self._unsure = False
+        metrics.SLOTS.set(slots)
+
+    async def start(self) -> None:
+        """Begins to claim."""
+        self._task = asyncio.create_task(self._run(), name="claimer")
+
+    async def stop(self) -> None:
+        """Claims no more; what runs, runs on (see `drain`)."""
+        self._stopping = True
+        self._changed.set()
+        if self._task is not None:
+            await self._task
+            self._task = None
+
+    async def drain(self, timeout_sec: float) -> None:
+        """Waits for the deliveries that run, then cancels those that are left and waits for their end."""
+        if self._running:
+            _log.info("waiting for deliveries", in_flight=len(self._running))
+            await asyncio.wait(self._running.values(), timeout=timeout_sec)
+        for task in self._running.values():
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running.values())
+
+    def wake(self, queues: Iterable[UUID]) -> None:
+        """These queues have work."""
+        self._queues.add(queues)
+        self._changed.set()
+
+    async def _run(self) -> None:
+        while not self._stopping:
+            self._changed.clear()
+            try:
+                progressed = await self._round()
+            except TaskExecutorError as error:
+                _log.warning("cannot claim", error=error.message)
+                await self._sleep(_FAILURE_PAUSE_SEC)
+            except Exception:
+                _log.exception("claim failed")
+                await self._sleep(_FAILURE_PAUSE_SEC)
+            else:
+                if not progressed:
+                    await self._sleep(self._poll_interval_sec)
+
+    async def _round(self) -> bool:
+        """One look or claim. False: nothing to do until something changes."""
+        if not self._may_claim():
+            return False
+        if self._unsure:
+            await self._adopt()
+        if time.monotonic() - self._looked_at >= self._poll_interval_sec:
+            self._looked_at = time.monotonic()
+            self._queues.add(await self._store.find_waiting_queues())
+        if not self._queues:
+            return False
+        if (free := await self._free_slots()) == 0:
+            return False
+        await self._claim(min(free, _BATCH))
+        return True
+
+    async def _free_slots(self) -> int:
+        free = self._slots - len(self._running)
+        if 0 < free < self._slots // 8:
+            await asyncio.sleep(_GATHER_SEC)
+            free = self._slots - len(self._running)
+        return free
+
+    async def _claim(self, free: int) -> None:
+        quotas = self._queues.take(free)
+        try:
+            claims = await self._store.claim(quotas)
+        except AmbiguousResult:
+            # It may have been committed: then executions are RUNNING in this worker's name that it does not know of.
+            self._unsure = True
+            self._queues.add(quotas)
+            raise
+        except BaseException:
+            self._queues.add(quotas)
+            raise
+        self._queues.give_back(quotas, Counter(claim.queue for claim in claims))
+        for claim in claims:
+            self._begin(claim)
+
+    async def _adopt(self) -> None:
+        """Delivers what a claim with a lost answer had taken."""
+        held = await self._store.find_held(list(self._running))
+        self._unsure = False
+        for claim in held:
+            _log.info("adopted", execution_id=execution_id_text(claim.execution_id), attempt=claim.attempt_count)
+            self._begin(claim)
+
+    def _begin(self, claim: Claim) -> None:
+        metrics.QUEUE_WAIT.observe(max(0.0, claim.waited_ms / 1000))
+        if claim.attempt_count == 1:
+            metrics.LATENESS.observe(max(0.0, claim.late_ms / 1000))
+        task = asyncio.create_task(self._deliver(claim))
+        self._running[claim.execution_id] = task
+        task.add_done_callback(lambda _: self._end(claim.execution_id))
+        metrics.IN_FLIGHT.set(len(self._running))
+
+    def _end(self, execution_id: UUID) -> None:
+        del self._running[execution_id]
+        metrics.IN_FLIGHT.set(len(self._running))
+        if self._queues:
+            self._changed.set()
+
+    async def _sleep(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            pass

@@ -1,0 +1,192 @@
+"""Delivers one claimed execution: resolve, render, send, judge."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from taskexecutor_common.backoff import retry_delay_ms
+from taskexecutor_common.crypto import DecryptionFailed
+from taskexecutor_common.endpoint_types.base import DeliveryIdentity, InvalidDestination
+from taskexecutor_common.errors import TaskExecutorError
+from taskexecutor_common.ids import execution_id_text, job_id_text
+from taskexecutor_common.model.endpoint import EndpointType, RetryPolicy
+from taskexecutor_common.model.execution import AttemptResult, Claim
+from taskexecutor_common.model.state import AttemptStatus, ExecutionStatus, LogLevel
+from taskexecutor_common.observability import metrics
+from taskexecutor_common.observability.logging import get_logger
+from taskexecutor_common.templates import TemplateError
+from taskexecutor_dispatcher.endpoints.base import DeliveryError, Outcome, Transport
+from taskexecutor_dispatcher.masking import Mask
+from taskexecutor_dispatcher.revisions import Revision, Revisions, Unresolvable
+
+_log = get_logger("executor")
+
+INTERRUPTED = Outcome(
+    error=DeliveryError(
+        "WORKER_LOST", "the dispatcher was shut down before the answer came; whether the delivery was made is not known"
+    )
+)
+
+
+class Executor:
+    """Runs deliveries; each ends in a result for the completer, whatever happens, or in silence when it may not act.
+
+    `is_fenced` says that this instance may be believed dead: then nothing is sent, and the claim is left to the reclaimer.
+    """
+
+    def __init__(
+        self,
+        revisions: Revisions,
+        transports: Mapping[EndpointType, Transport[Any]],
+        put: Callable[[AttemptResult], None],
+        is_fenced: Callable[[], bool],
+    ) -> None:
+        self._revisions = revisions
+        self._transports = transports
+        self._put = put
+        self._is_fenced = is_fenced
+
+    async def deliver(self, claim: Claim) -> None:
+        """One attempt, from claim to result. Cancelling it is how a shutdown ends waiting: that is a result too."""
+        started = time.perf_counter()
+        try:
+            revision = await self._revisions.endpoints.get((claim.queue, claim.endpoint_revision))
+        except asyncio.CancelledError:
+            self._put(self._result(claim, RetryPolicy(), INTERRUPTED, 0))
+            return
+        except Exception as error:
+            self._give_up_or_leave(claim, error)
+            return
+        outcome = await self._attempt(claim, revision)
+        if outcome is None:
+            return
+        elapsed = time.perf_counter() - started
+        metrics.ATTEMPT_SECONDS.labels(endpoint_type=revision.endpoint_type.value).observe(elapsed)
+        metrics.ATTEMPTS.labels(
+            endpoint_type=revision.endpoint_type.value, outcome=outcome.error.type if outcome.error else "SUCCESS"
+        ).inc()
+        self._put(self._result(claim, revision.retry_policy, outcome, round(elapsed * 1000)))
+
+    async def _attempt(self, claim: Claim, revision: Revision) -> Outcome | None:
+        """Resolves, renders and sends. None: nothing was sent and somebody else will take over."""
+        identity = DeliveryIdentity(
+            execution_id=execution_id_text(claim.execution_id),
+            job_id=job_id_text(claim.job_id),
+            attempt=claim.attempt_count,
+            scheduled_at=claim.scheduled_at.isoformat().replace("+00:00", "Z"),
+        )
+        try:
+            secrets = await self._read_secrets(claim.namespace, revision)
+            request = revision.spec.render(await self._scope(claim, identity, secrets))
+            if self._is_fenced():
+                _log.warning("fenced: not sent", execution_id=identity.execution_id, attempt=identity.attempt)
+                return None
+            outcome = await self._transports[revision.endpoint_type].deliver(
+                request, identity, revision.spec.timeout_ms
+            )
+            return _masked(outcome, Mask(secrets.values()))
+        except asyncio.CancelledError:
+            return INTERRUPTED
+        except (TemplateError, Unresolvable) as error:
+            return Outcome(error=DeliveryError("TEMPLATE_RESOLUTION_FAILED", str(error)), retryable=False)
+        except DecryptionFailed as error:
+            return Outcome(error=DeliveryError("TEMPLATE_RESOLUTION_FAILED", str(error)), retryable=False)
+        except InvalidDestination as error:
+            return Outcome(error=DeliveryError("INVALID_DESTINATION", str(error)), retryable=False)
+        except TaskExecutorError as error:
+            _log.warning("cannot prepare", execution_id=identity.execution_id, error=error.message)
+            return Outcome(error=DeliveryError("INTERNAL_ERROR", "what the delivery needs could not be read"))
+        except Exception:
+            _log.exception("delivery failed in our own code", execution_id=identity.execution_id)
+            return Outcome(error=DeliveryError("INTERNAL_ERROR", "the delivery failed inside the dispatcher"))
+
+    def _give_up_or_leave(self, claim: Claim, error: Exception) -> None:
+        """Without its endpoint revision nothing can be sent. A database that is away is no fault of the job."""
+        _log.warning("endpoint revision unreadable", execution_id=execution_id_text(claim.execution_id), exc_info=error)
+        retryable = isinstance(error, TaskExecutorError)
+        outcome = Outcome(
+            error=DeliveryError("INTERNAL_ERROR", "the endpoint's settings could not be read"), retryable=retryable
+        )
+        self._put(self._result(claim, RetryPolicy(), outcome, 0))
+
+    async def _read_secrets(self, namespace: str, revision: Revision) -> dict[str, str]:
+        return {name: await self._revisions.secrets.get((namespace, name)) for name in revision.secrets}
+
+    async def _scope(self, claim: Claim, identity: DeliveryIdentity, secrets: dict[str, str]) -> dict[str, Any]:
+        config: dict[str, Any] = {}
+        if claim.config_revision_id is not None:
+            config = await self._revisions.configs.get(claim.config_revision_id)
+        return {
+            "input": claim.input or {},
+            "config": config,
+            "secret": secrets,
+            "execution": {
+                "id": identity.execution_id,
+                "attempt": identity.attempt,
+                "scheduled_at": identity.scheduled_at,
+            },
+            "job": {"id": identity.job_id, "version": claim.job_version},
+        }
+
+    def _result(self, claim: Claim, policy: RetryPolicy, outcome: Outcome, duration_ms: int) -> AttemptResult:
+        """What follows from an outcome: success, another attempt, or the end."""
+        delay = 0
+        if outcome.succeeded:
+            next_status = ExecutionStatus.SUCCESS
+        elif _may_retry(claim, policy, outcome):
+            next_status = ExecutionStatus.RETRYING
+            if outcome is not INTERRUPTED:
+                delay = retry_delay_ms(policy, claim.attempt_count, outcome.retry_after_ms, random.random)
+        else:
+            next_status = ExecutionStatus.FAILED
+        level, message = _log_row(claim, outcome, next_status, delay)
+        return AttemptResult(
+            execution_id=claim.execution_id,
+            attempt_number=claim.attempt_count,
+            attempt_status=AttemptStatus.SUCCESS if outcome.succeeded else AttemptStatus.FAILED,
+            next_status=next_status,
+            retry_delay_ms=delay,
+            duration_ms=duration_ms,
+            output_json=None if outcome.output is None else orjson.dumps(outcome.output).decode(),
+            error_json=None if outcome.error is None else orjson.dumps(outcome.error.to_json()).decode(),
+            log_level=level,
+            log_message=message,
+        )
+
+
+def _may_retry(claim: Claim, policy: RetryPolicy, outcome: Outcome) -> bool:
+    if not outcome.retryable or claim.attempt_count >= claim.max_attempts:
+        return False
+    status = outcome.error.status_code if outcome.error else None
+    return status is None or status not in policy.non_retryable_status_codes
+
+
+def _masked(outcome: Outcome, mask: Mask) -> Outcome:
+    error = outcome.error
+    if error is not None:
+        error = DeliveryError(error.type, mask.text(error.message), error.status_code)
+    output = None if outcome.output is None else mask.value(outcome.output)
+    return Outcome(output, error, outcome.retryable, outcome.retry_after_ms)
+
+
+def _log_row(
+    claim: Claim, outcome: Outcome, next_status: ExecutionStatus, delay_ms: int
+) -> tuple[LogLevel | None, str | None]:
+    """The log row of a failed attempt: what was answered and what follows. A success needs none."""
+    error = outcome.error
+    if error is None:
+        return None, None
+    what = f"{error.type} {error.status_code}" if error.status_code is not None else error.type
+    said = f"attempt {claim.attempt_count} of {claim.max_attempts} failed: {what}: {error.message}"
+    if next_status is ExecutionStatus.RETRYING:
+        return LogLevel.WARN, f"{said}; the next attempt follows in {delay_ms / 1000:.3f} s"
+    reason = "no attempts are left" if outcome.retryable else "this is not retried"
+    if claim.attempt_count < claim.max_attempts and outcome.retryable:
+        reason = "the retry policy does not retry this status"
+    return LogLevel.ERROR, f"{said}; {reason}"
