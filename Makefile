@@ -12,7 +12,9 @@ PYTHON = $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 # uv does not read pip's settings; an index that is set there is meant for us, too.
 PIP_INDEX = $(shell $(BIN)/pip config list 2>/dev/null | sed -n "s/.*index-url='\(.*\)'/\1/p" | grep -v extra | head -n 1)
 UV = $(if $(UV_DEFAULT_INDEX)$(UV_INDEX_URL),,$(if $(PIP_INDEX),UV_DEFAULT_INDEX='$(PIP_INDEX)')) $(BIN)/uv
-INSTALL = $(UV) pip install --quiet --python $(BIN)/python -c requirements.lock --build-constraints requirements.lock $(MEMBERS:%=-e %)
+# Compiled once here rather than by three services at once at the first start.
+INSTALL = $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python \
+	-c requirements.lock --build-constraints requirements.lock $(MEMBERS:%=-e %)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

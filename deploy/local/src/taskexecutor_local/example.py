@@ -26,11 +26,11 @@ def request_commands(url: str, key: str, port: int) -> str:
     endpoint = f"hello-{port}"
     return f"""\
 API={url}; KEY="{key}"
-curl -sS $API/endpoints -H "authorization: Bearer $KEY" -H 'content-type: application/json' -d '\
+curl -sSw '\\n' $API/endpoints -H "authorization: Bearer $KEY" -H 'content-type: application/json' -d '\
 {{"name": "{endpoint}", "type": "HTTP", "spec": {{"url": "http://127.0.0.1:{port}/hello", "method": "POST", \
 "body_template": {{"text": "{{{{input.text}}}}"}}}}}}'
 JOB=$(curl -sS $API/jobs -H "authorization: Bearer $KEY" -H 'content-type: application/json' -d '{{"endpoint": \
 "{endpoint}", "trigger": "IMMEDIATE", "idempotency_key": "hello-'$(date +%s)'", "input": {{"text": "it works"}}}}' \
-| grep -o 'job_[0-9a-f]\\{32\\}' | head -n 1)
-sleep 1; curl -sS $API/jobs/$JOB/executions -H "authorization: Bearer $KEY"
+| grep -o 'job_[0-9a-f]\\{{32\\}}' | head -n 1)
+sleep 1; curl -sSw '\\n' $API/jobs/$JOB/executions -H "authorization: Bearer $KEY"
 """

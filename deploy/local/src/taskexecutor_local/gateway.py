@@ -11,6 +11,7 @@ import socket
 import time
 
 import envoy
+
 from taskexecutor_envoy.config import GatewayOptions
 from taskexecutor_envoy.main import DESCRIPTOR, render
 

@@ -21,7 +21,8 @@ def identify(pid: int) -> dict[str, Any] | None:
 
 def end_leftovers(run: dict[str, Any]) -> list[str]:
     """Ends the processes of an earlier run that still live; answers their names. `run` is the content of run.json."""
-    found = {name: process for name, entry in run.get("processes", {}).items() if (process := still_there(entry))}
+    entries = {name: entry for name, entry in run.get("processes", {}).items() if entry}
+    found = {name: process for name, entry in entries.items() if (process := still_there(entry))}
     for process in found.values():
         quietly(process.terminate)
     _, stubborn = psutil.wait_procs(found.values(), timeout=PATIENCE_SEC)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+
 from taskexecutor_common.api_keys import parse_key
 
 PREFIX = "TE_"
@@ -54,5 +55,8 @@ class LocalSettings(BaseModel):
             return cls.model_validate(values | overrides)
         except ValidationError as error:
             faults = error.errors(include_input=False)
-            lines = [f"{PREFIX}{str(fault['loc'][0]).upper()}: {fault['msg']}" for fault in faults]
+            lines = [
+                f"{PREFIX}{str(fault['loc'][0]).upper()}: {fault['msg'].removeprefix('Value error, ')}"
+                for fault in faults
+            ]
             raise SettingsError("\n".join(lines)) from None

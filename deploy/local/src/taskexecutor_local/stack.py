@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 
 from taskexecutor_common.api_keys import generate_key
 from taskexecutor_common.crypto import generate_entry
-
 from taskexecutor_local import leftovers, logs, programs
 from taskexecutor_local.data_folder import DataFolder
 from taskexecutor_local.ports import why_not_free
@@ -150,12 +149,12 @@ class Stack:
         return {name: value for name, value in self._inherited.items() if not name.startswith(("TE_", "PG"))}
 
     def _changed(self, process: Process) -> None:
-        if process.state in (State.STARTING, State.READY):
+        if process.state in (State.READY, State.WAITING):
             self._folder.write_run(self._facts())
         self._on_change(process)
 
     def _facts(self) -> dict[str, object]:
-        """The content of run.json."""
+        """The content of run.json; a process that is down at the moment is null."""
         pids = {name: process.pid for name, process in self.processes.items()}
         return {
             "pid": os.getpid(),
@@ -165,7 +164,7 @@ class Stack:
             "grpc": dict(self.addresses.targets),
             "metrics": {name: f"http://{address}/metrics" for name, address in self.addresses.metrics.items()},
             "logs": str(self._folder.logs),
-            "processes": {name: leftovers.identify(pid) for name, pid in pids.items() if pid is not None},
+            "processes": {name: pid and leftovers.identify(pid) for name, pid in pids.items()},
         }
 
 

@@ -6,7 +6,7 @@ Schemas and inputs come from strangers, so neither may reach outside or keep us 
 - patterns run on an engine whose time is linear in the text, which knows neither lookaround nor backreferences,
 - a schema is bounded in bytes, in nesting, and in its parts *with all references written out*: a chain of definitions
   that each refer twice to the next fits on a page and takes years to evaluate,
-- where saying what is wrong would cost too much (see `_MAX_EFFORT`), fewer problems are told, or only that there is one.
+- where saying what is wrong would cost too much (see `_MAX_EFFORT_TO_TELL`), fewer problems are told, or only that there is one.
 
 Drafts 4, 6, 7, 2019-09 and 2020-12 are understood, 2020-12 without `$schema`. `format` is asserted in all of them:
 whoever writes `"format": "email"` expects it to be checked. Formats nobody knows are notes.
@@ -17,9 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 from itertools import islice
-from math import prod
 from typing import Any
 
 import jsonschema_rs as js
@@ -30,25 +28,25 @@ from .errors import InputValidationFailed, InvalidSchema
 MAX_SCHEMA_BYTES = 128 * 1024
 MAX_SCHEMA_NESTING = 64
 MAX_SCHEMA_PARTS = 10_000
-MAX_SCHEMA_DEFINITIONS = 500
 MAX_PROBLEMS = 5
 
 # A compiled pattern's size in bytes, which is what its time per character grows with; `^.{1,255}$` fits well.
 _PATTERN_OPTIONS = js.RegexOptions(size_limit=1024 * 1024)
 
-# Explaining a failure visits every branch of every `anyOf`, about 50 µs each, so this is half a second.
-_MAX_EFFORT = 10_000
+# Bytes of input times parts of the schema. Most parts look at a few bytes only, so the worst case is seconds long.
+_MAX_EFFORT = 500_000_000
+# To tell what is wrong takes about 50 µs for each part that looked at each value, so this is half a second.
+_MAX_EFFORT_TO_TELL = 10_000
 
 _BASE_URI = "json-schema:///"
 _META_SCHEMAS = ("http://json-schema.org/", "https://json-schema.org/")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-# The keywords that hold schemas: for the same value, for values inside it, and those of both that hold them by name.
-_BESIDE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"})
-_BELOW = frozenset(
-    {"properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames"}
-    | {"items", "prefixItems", "additionalItems", "unevaluatedItems", "contains"}
+# Keywords that hold schemas by name, and keywords that are one or a list of them.
+_NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "dependentSchemas", "dependencies"})
+_SCHEMAS = frozenset(
+    {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "items", "additionalItems", "prefixItems"}
+    | {"unevaluatedItems", "contains", "additionalProperties", "unevaluatedProperties", "propertyNames"}
 )
-_BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", "dependencies"})
 
 _PATTERN_ADVICE = "it is malformed, looks around or back, or repeats too much (maxLength bounds a text)."
 
@@ -71,8 +69,10 @@ class CompiledSchema:
         as `input.amount: 12.5 is not of type "integer"`; its `field` is the dotted path of the first one.
         """
         try:
-            # Far cheaper than the check itself, and safe where that is not: it ends at 254 levels of nesting.
-            orjson.dumps(value)
+            # Native and quick, and safe where the check itself is not: it refuses more than 254 levels of nesting.
+            size = len(orjson.dumps(value))
+            if size * self._size.parts * max(1, self._size.loops) > _MAX_EFFORT:
+                raise ValueError("it is too large for a schema of this size")
             if self._validator.is_valid(value):
                 return
             problems = self._problems(value)
@@ -81,12 +81,12 @@ class CompiledSchema:
         raise _failure(problems, field)
 
     def _problems(self, value: Any) -> list[js.ValidationError]:
-        """As many problems of an invalid value as can be found with bounded effort, perhaps none."""
+        """As many problems of an invalid value as can be told with bounded effort, perhaps none."""
         nodes, depth = _extent(value)
-        effort = self._size.parts * self._size.loops**depth
-        if effort > _MAX_EFFORT:
+        effort = self._size.parts * max(1, self._size.loops) ** (depth + 1)
+        if effort > _MAX_EFFORT_TO_TELL:
             return []
-        if effort * nodes <= _MAX_EFFORT:
+        if effort * nodes <= _MAX_EFFORT_TO_TELL:
             return list(self._validator.iter_errors(value))
         try:
             self._validator.validate(value)
@@ -190,149 +190,76 @@ def _references(schema: dict[str, Any]) -> Iterator[tuple[_Place, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Size:
-    """How often a schema can look at a value.
-
-    `parts` counts its subschemas with all references written out, recursion once round. Where it is recursive, each
-    further level of a value may multiply the ways to look at it by `loops`.
-    """
+    """The parts of a schema with its references written out, up to those `loops` references at which it begins anew."""
 
     parts: int
     loops: int
 
 
-@dataclass(slots=True)
-class _Definition:
-    """What somebody refers to: its own subschemas, and the definitions it refers to, as often as it does.
-
-    `beside` are those that look at the same value, `below` those that look at values inside it.
-    """
-
-    parts: int = 0
-    beside: list[int] = dataclass_field(default_factory=list)
-    below: list[int] = dataclass_field(default_factory=list)
-
-    @property
-    def refers_to(self) -> list[int]:
-        return self.beside + self.below
-
-
-class _TooLarge(Exception):
-    """It has no bounded end; the text completes a sentence about the schema."""
-
-
 def _measure(schema: dict[str, Any], field: str) -> _Size:
     """The size of a schema; InvalidSchema if it is out of bounds or refers to something outside."""
     try:
-        registry = js.Registry([(_BASE_URI, schema)], retriever=_never_retrieve)
-        size = _size_of(_definitions(schema, registry.resolver(_BASE_URI)))
+        size = _write_out(schema, js.Registry([(_BASE_URI, schema)], retriever=_never_retrieve).resolver(_BASE_URI))
     except (js.ReferencingError, ValueError) as error:
         raise _bad_reference(schema, str(error), field) from None
-    except _TooLarge as error:
-        raise InvalidSchema(f"{field}: {error}", field=field) from None
+    if size.parts > MAX_SCHEMA_PARTS:
+        message = f"has more than {MAX_SCHEMA_PARTS} parts once its references are written out."
+        raise InvalidSchema(f"{field}: {message}", field=field)
     return size
 
 
-def _definitions(schema: dict[str, Any], resolver: js.Resolver) -> list[_Definition]:
-    """The schema itself and all that it refers to, directly or not."""
-    resolver = _inside(schema, resolver)
-    numbers = {(resolver.base_uri, "#"): 0}
-    bodies: list[tuple[Any, js.Resolver]] = [(schema, resolver)]
-    definitions: list[_Definition] = []
-    parts = 0
-    for body, resolver in bodies:  # which grows while it is read
-        definition = _Definition()
-        definitions.append(definition)
-        for part, scope, is_below in _parts(body, resolver):
-            definition.parts += 1
-            for text in (part[keyword] for keyword in _REFERENCES if isinstance(part.get(keyword), str)):
-                reference = (scope.base_uri, text)
-                if reference not in numbers:
-                    numbers[reference] = len(bodies)
-                    bodies.append(_look_up(text, scope))
-                (definition.below if is_below else definition.beside).append(numbers[reference])
-        parts += definition.parts
-        if parts > MAX_SCHEMA_PARTS or len(bodies) > MAX_SCHEMA_DEFINITIONS:
-            raise _TooLarge(f"has more than {MAX_SCHEMA_PARTS} parts or {MAX_SCHEMA_DEFINITIONS} references.")
-    return definitions
+def _write_out(schema: dict[str, Any], resolver: js.Resolver) -> _Size:
+    """Walks through a schema and into each reference, unless the way has led through it before; gives up when too large.
 
-
-def _parts(body: Any, resolver: js.Resolver) -> Iterator[tuple[dict[str, Any], js.Resolver, bool]]:
-    """All subschemas of a definition, itself included, with their scope and whether they look inside its value."""
-    todo: list[tuple[Any, js.Resolver, bool]] = [(body, resolver, False)]
-    while todo:
-        part, scope, is_below = todo.pop()
-        if isinstance(part, dict):
-            yield part, scope, is_below
-            todo += [(child, _inside(child, scope), is_below or inner) for child, inner in _subschemas(part)]
-
-
-def _subschemas(schema: dict[str, Any]) -> Iterator[tuple[Any, bool]]:
-    """The schemas directly in one, and whether they look inside the value. `$defs` count where they are referred to."""
-    for keyword, value in schema.items():
-        if keyword not in _BESIDE and keyword not in _BELOW:
+    The validator does the same, once per value: it remembers its findings where a schema begins anew, and only there.
+    """
+    scope = _inside(schema, resolver)
+    found: dict[tuple[str, str], tuple[Any, js.Resolver]] = {}
+    todo: list[tuple[Any, js.Resolver, frozenset[tuple[str, str]]]] = [
+        (schema, scope, frozenset({(scope.base_uri, "#")}))
+    ]
+    parts = loops = 0
+    while todo and parts <= MAX_SCHEMA_PARTS:
+        part, scope, way = todo.pop()
+        if not isinstance(part, dict):
             continue
-        if keyword in _BY_NAME and isinstance(value, dict):
-            children: Iterable[Any] = value.values()
-        else:
-            children = value if isinstance(value, list) else (value,)
-        yield from ((child, keyword in _BELOW) for child in children)
+        parts += 1
+        todo += [(child, _inside(child, scope), way) for child in _subschemas(part)]
+        for text in (part[keyword] for keyword in _REFERENCES if isinstance(part.get(keyword), str)):
+            reference = (scope.base_uri, text)
+            if reference in way:
+                loops += 1
+                continue
+            if reference not in found:
+                found[reference] = _look_up(text, scope)
+            todo.append((*found[reference], way | {reference}))
+    return _Size(parts, loops)
 
 
-def _inside(schema: Any, resolver: js.Resolver) -> js.Resolver:
+def _subschemas(schema: dict[str, Any]) -> Iterator[Any]:
+    """The schemas directly in one; definitions do not count until somebody refers to them."""
+    for keyword, value in schema.items():
+        if keyword in _NAMED_SCHEMAS and isinstance(value, dict):
+            yield from value.values()
+        elif keyword in _SCHEMAS:
+            yield from value if isinstance(value, list) else (value,)
+
+
+def _inside(schema: Any, scope: js.Resolver) -> js.Resolver:
     """The scope of what stands in a schema, which may have an `$id` and so be a resource of its own."""
     own = schema.get("$id") if isinstance(schema, dict) else None
-    return resolver.lookup(own).resolver if isinstance(own, str) and not own.startswith("#") else resolver
+    return scope.lookup(own).resolver if isinstance(own, str) and not own.startswith("#") else scope
 
 
 def _look_up(reference: str, scope: js.Resolver) -> tuple[Any, js.Resolver]:
     found = scope.lookup(reference)
     if found.resolver.base_uri.startswith(_META_SCHEMAS):  # the library brings them along
-        raise js.ReferencingError(f"'{reference}' is not inside the schema")
+        raise ValueError(f"'{reference}' is not inside the schema")
     return found.contents, found.resolver
 
 
 def _never_retrieve(uri: str) -> Any:
     raise ValueError(f"'{uri}' is not inside the schema")
-
-
-def _size_of(definitions: list[_Definition]) -> _Size:
-    """Adds up what stands behind each reference; a circle of references counts once and shows in `loops`.
-
-    That is how the validator works: it remembers what it found in recursive definitions, and repeats all others.
-    """
-    reach = _reach(definitions)
-    sizes: dict[int, int] = {}
-    loops = 1
-    # What a definition reaches reaches less than itself, but for the members of its circle.
-    for number in sorted(range(len(definitions)), key=lambda n: reach[n].bit_count()):
-        circle = [n for n in range(len(definitions)) if n == number or reach[number] >> n & reach[n] >> number & 1]
-        members = [definitions[n] for n in circle]
-        leaving = [n for member in members for n in member.refers_to if n not in circle]
-        sizes[number] = sum(member.parts for member in members) + sum(sizes[n] for n in leaving)
-        if sizes[number] > MAX_SCHEMA_PARTS:
-            raise _TooLarge(f"has more than {MAX_SCHEMA_PARTS} parts once its references are written out.")
-        loops = max(loops, _loops(members, set(circle)))
-    return _Size(sizes[0], loops)
-
-
-def _reach(definitions: list[_Definition]) -> list[int]:
-    """For each definition a bit for each one that it leads to, itself only if it is recursive (Warshall's algorithm)."""
-    reach = [0] * len(definitions)
-    for number, definition in enumerate(definitions):
-        for other in definition.refers_to:
-            reach[number] |= 1 << other
-    for middle in range(len(reach)):
-        for number in range(len(reach)):
-            if reach[number] >> middle & 1:
-                reach[number] |= reach[middle]
-    return reach
-
-
-def _loops(members: list[_Definition], circle: set[int]) -> int:
-    """How many times at most the members of a circle look at a value inside for each look at the value itself."""
-    beside = (sum(n in circle for n in member.beside) for member in members)
-    below = (sum(n in circle for n in member.below) for member in members)
-    return prod(max(1, count) for count in beside) * max(below)
 
 
 # What is told

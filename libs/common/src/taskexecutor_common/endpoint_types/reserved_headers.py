@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-_IDENTITY = frozenset({"idempotency-key", "traceparent", "tracestate"})
-_IDENTITY_PREFIXES = ("webhook-", "taskexecutor-")
+_IDENTITY = frozenset({"idempotency-key", "traceparent", "tracestate", "user-agent"})
+_IDENTITY_PREFIXES = ("webhook-", "task-executor-")
 # Framing and hop-by-hop fields (RFC 9110, section 7.6.1): they belong to the connection and not to the message.
 _CONNECTION = frozenset(
     {

@@ -63,7 +63,7 @@ WITH j AS (
         version, root_job_id, previous_version_id, input, cron_expression, cron_timezone, cron_starts_at, cron_ends_at,
         catch_up, request_id)
     SELECT %(job_id)s::uuid, p.namespace, %(region)s::text, %(lane)s::smallint, p.endpoint_id, p.name, p.endpoint_type, p.revision,
-        'CRON', %(version)s::integer, %(root_job_id)s::uuid, %(previous_version_id)s::uuid, %(input)s::jsonb,
+        'CRON', %(version)s::integer, %(root_job_id)s::uuid, %(previous_version_id)s::uuid, %(input_json)s::jsonb,
         %(cron_expression)s::text, %(cron_timezone)s::text, %(cron_starts_at)s::timestamptz, %(cron_ends_at)s::timestamptz,
         %(catch_up)s::text, %(request_id)s::text
     FROM endpoints AS p
