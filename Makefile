@@ -85,7 +85,7 @@ types: dev ## Check types
 	@$(BIN)/mypy libs services deploy tools
 
 layers: dev ## Check who imports whom
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 # --- the contract ---
 

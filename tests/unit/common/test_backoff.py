@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from taskexecutor_common.backoff import delay_ms, retry_delay_ms
 from taskexecutor_common.model.endpoint import Backoff, RetryPolicy
 

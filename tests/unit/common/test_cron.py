@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from taskexecutor_common.cron import CronSchedule
 from taskexecutor_common.errors import InvalidCron
 

@@ -8,6 +8,7 @@ import traceback
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from taskexecutor_common.crypto import DecryptionFailed, KeyRing, generate_entry
 
 OLD = "old:" + base64.b64encode(bytes(range(32))).decode()

@@ -63,6 +63,8 @@ _ANY_ERA = datetime(2000, 1, 1)  # noqa: DTZ001 - wall time, zones do not matter
 
 # Local clocks cannot be read at the very edge of what datetime holds.
 _EARLIEST = datetime(1, 1, 3, tzinfo=UTC)
+_FIRST_LOOK_BACK = timedelta(hours=1)
+_LOOK_BACK_GROWTH = 12
 _JUST_BEFORE = timedelta(microseconds=1)
 
 
@@ -130,6 +132,18 @@ class CronSchedule:
     def missed(self, after: datetime, until: datetime, limit: int) -> list[datetime]:
         """The ticks in (after, until], oldest first, at most `limit` of them."""
         return list(islice(self._ticks(after, until), limit))
+
+    def latest(self, after: datetime, until: datetime) -> datetime | None:
+        """The newest tick in (after, until]; None: there is none. Looks from the end, so that a long outage costs little."""
+        span = _FIRST_LOOK_BACK
+        while True:
+            start = max(after, until - span) if until - after > span else after
+            newest = None
+            for newest in self._ticks(start, until):  # noqa: B007 - the last one is what is wanted
+                pass
+            if newest is not None or start <= after:
+                return newest
+            span *= _LOOK_BACK_GROWTH
 
     def _ticks(self, after: datetime, until: datetime) -> Iterator[datetime]:
         tick = self.next_after(after)

@@ -6,7 +6,7 @@ Schemas and inputs come from strangers, so neither may reach outside or keep us 
 - patterns run on an engine whose time is linear in the text, which knows neither lookaround nor backreferences,
 - a schema is bounded in bytes, in nesting, and in its parts *with all references written out*: a chain of definitions
   that each refer twice to the next fits on a page and takes years to evaluate,
-- where saying what is wrong would cost too much (see `_MAX_EFFORT_TO_TELL`), fewer problems are told, or only that there is one.
+- where telling what is wrong would cost too much, fewer problems are told, or only that there is one.
 
 Drafts 4, 6, 7, 2019-09 and 2020-12 are understood, 2020-12 without `$schema`. `format` is asserted in all of them:
 whoever writes `"format": "email"` expects it to be checked. Formats nobody knows are notes.
@@ -33,10 +33,10 @@ MAX_PROBLEMS = 5
 # A compiled pattern's size in bytes, which is what its time per character grows with; `^.{1,255}$` fits well.
 _PATTERN_OPTIONS = js.RegexOptions(size_limit=1024 * 1024)
 
-# Bytes of input times parts of the schema. Most parts look at a few bytes only, so the worst case is seconds long.
-_MAX_EFFORT = 500_000_000
-# To tell what is wrong takes about 50 µs for each part that looked at each value, so this is half a second.
-_MAX_EFFORT_TO_TELL = 10_000
+# Bytes of input times parts of the schema. Only a schema all of whose parts look at every byte takes seconds for that.
+_MAX_EFFORT = 1_000_000_000
+# To tell what is wrong takes up to 20 µs for each look of a part at a value, so this is a second.
+_MAX_EFFORT_TO_TELL = 50_000
 
 _BASE_URI = "json-schema:///"
 _META_SCHEMAS = ("http://json-schema.org/", "https://json-schema.org/")
@@ -57,7 +57,7 @@ _Place = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class CompiledSchema:
-    """A schema ready to be used, from any thread."""
+    """A schema ready to be used."""
 
     _validator: js.Validator
     _size: _Size
@@ -68,22 +68,21 @@ class CompiledSchema:
         Raises InputValidationFailed. Its message tells up to MAX_PROBLEMS problems, each with the path at fault, such
         as `input.amount: 12.5 is not of type "integer"`; its `field` is the dotted path of the first one.
         """
+        effort = _bytes_of(value, field) * self._size.parts * max(1, self._size.loops)
+        if effort > _MAX_EFFORT:
+            raise InputValidationFailed(f"{field}: is too large for a schema with so many parts.", field=field)
         try:
-            # Native and quick, and safe where the check itself is not: it refuses more than 254 levels of nesting.
-            size = len(orjson.dumps(value))
-            if size * self._size.parts * max(1, self._size.loops) > _MAX_EFFORT:
-                raise ValueError("it is too large for a schema of this size")
             if self._validator.is_valid(value):
                 return
             problems = self._problems(value)
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise InputValidationFailed(f"{field}: cannot be checked: {_cut(str(error))}", field=field) from None
         raise _failure(problems, field)
 
     def _problems(self, value: Any) -> list[js.ValidationError]:
         """As many problems of an invalid value as can be told with bounded effort, perhaps none."""
         nodes, depth = _extent(value)
-        effort = self._size.parts * max(1, self._size.loops) ** (depth + 1)
+        effort = self._size.parts * max(1, self._size.loops) ** depth
         if effort > _MAX_EFFORT_TO_TELL:
             return []
         if effort * nodes <= _MAX_EFFORT_TO_TELL:
@@ -138,6 +137,15 @@ def _children(node: Any) -> Iterable[Any]:
     return node if isinstance(node, list) else ()
 
 
+def _bytes_of(value: Any, field: str) -> int:
+    """The size of a value as JSON. Native and quick, and safe where the check is not: deep nesting would crash that."""
+    try:
+        return len(orjson.dumps(value))
+    except TypeError:
+        message = "must be JSON, with integers of at most 64 bits and nested at most 254 levels deep."
+        raise InputValidationFailed(f"{field}: {message}", field=field) from None
+
+
 # What is wrong with a schema
 
 
@@ -162,16 +170,21 @@ def _refusal(schema: dict[str, Any], error: js.ValidationError, field: str) -> I
 
 
 def _bad_reference(schema: dict[str, Any], complaint: str, field: str) -> InvalidSchema:
-    """The refusal of the reference that a complaint of the library is about."""
-    for place, reference in _references(schema):
-        if any(part in complaint for part in reference.split("#") if part):
-            where = _dotted(field, place)
-            message = (
-                f"'{_cut(reference)}' is not found inside the schema; nothing is fetched, so references "
-                "must be '#...' or name an $id of the schema itself."
-            )
-            return InvalidSchema(f"{where}: {message}", field=where)
-    return InvalidSchema(f"{field}: {_cut(complaint)}", field=field)
+    """The refusal of the reference that a complaint is about, which may show it resolved and without its fragment."""
+
+    def mentioned(reference: str) -> int:
+        bare = (part.lstrip("./") for part in reference.split("#"))
+        return max((len(part) for part in bare if part in complaint), default=0)
+
+    place, reference = max(_references(schema), key=lambda found: mentioned(found[1]), default=((), ""))
+    if not mentioned(reference):
+        return InvalidSchema(f"{field}: {_cut(complaint)}", field=field)
+    where = _dotted(field, place)
+    message = (
+        f"'{_cut(reference)}' is not found inside the schema; nothing is fetched, so references "
+        "must be '#...' or name an $id of the schema itself."
+    )
+    return InvalidSchema(f"{where}: {message}", field=where)
 
 
 def _references(schema: dict[str, Any]) -> Iterator[tuple[_Place, str]]:
@@ -203,7 +216,10 @@ def _measure(schema: dict[str, Any], field: str) -> _Size:
     except (js.ReferencingError, ValueError) as error:
         raise _bad_reference(schema, str(error), field) from None
     if size.parts > MAX_SCHEMA_PARTS:
-        message = f"has more than {MAX_SCHEMA_PARTS} parts once its references are written out."
+        message = (
+            f"has more than {MAX_SCHEMA_PARTS} parts once its references are written out; "
+            "alternatives that several definitions share belong into one of their own."
+        )
         raise InvalidSchema(f"{field}: {message}", field=field)
     return size
 
@@ -252,13 +268,18 @@ def _inside(schema: Any, scope: js.Resolver) -> js.Resolver:
 
 
 def _look_up(reference: str, scope: js.Resolver) -> tuple[Any, js.Resolver]:
-    found = scope.lookup(reference)
-    if found.resolver.base_uri.startswith(_META_SCHEMAS):  # the library brings them along
+    """What a reference means in a scope; ValueError if it leads outside, to the drafts the library brings along too."""
+    try:
+        found = scope.lookup(reference)
+    except js.ReferencingError:
+        found = None
+    if found is None or found.resolver.base_uri.startswith(_META_SCHEMAS):
         raise ValueError(f"'{reference}' is not inside the schema")
     return found.contents, found.resolver
 
 
 def _never_retrieve(uri: str) -> Any:
+    """In the place of the library's own retriever, which would go and fetch."""
     raise ValueError(f"'{uri}' is not inside the schema")
 
 
@@ -267,7 +288,9 @@ def _never_retrieve(uri: str) -> Any:
 
 def _failure(problems: list[js.ValidationError], field: str) -> InputValidationFailed:
     if not problems:
-        return InputValidationFailed(f"{field}: does not match the schema; it is too nested to say where.", field=field)
+        return InputValidationFailed(
+            f"{field}: does not match the schema, which is too intricate to say where.", field=field
+        )
     told = [
         f"{_dotted(field, problem.instance_path)}: {_cut(problem.message)}"
         for problem in islice(problems, MAX_PROBLEMS)

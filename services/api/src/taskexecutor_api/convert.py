@@ -12,7 +12,7 @@ from taskexecutor.v1 import config_pb2, endpoint_pb2, execution_pb2, job_pb2, pa
 from taskexecutor_common import ids
 from taskexecutor_common.model.endpoint import Endpoint, EndpointRevision, RetryPolicy
 from taskexecutor_common.model.execution import Attempt, Execution, ExecutionLog
-from taskexecutor_common.model.job import Job
+from taskexecutor_common.model.job import CronJobFigures, Job, Trigger
 from taskexecutor_common.model.setup import Config, ConfigRevision, PayloadSpec, Secret
 
 
@@ -152,6 +152,50 @@ def _summary(job: Job) -> job_pb2.ExecutionSummary | None:
     )
 
 
+def job_status(job: Job, health: str, last: Execution | None, figures: CronJobFigures) -> job_pb2.JobStatus:
+    """How a job fares."""
+    status = job_pb2.JobStatus(
+        job_id=ids.job_id_text(job.job_id),
+        endpoint=job.endpoint,
+        endpoint_type=job.endpoint_type.value,
+        trigger=job.trigger_type.value,
+        health=health,
+        version=job.version,
+        active_executions=job_pb2.JobStatus.ActiveExecutions(
+            pending=figures.pending, running=figures.running, total=figures.pending + figures.running
+        ),
+        stats=job_pb2.JobStatus.Stats(
+            last_24h=job_pb2.JobStatus.WindowStats(
+                total=figures.succeeded + figures.failed,
+                succeeded=figures.succeeded,
+                failed=figures.failed,
+                avg_duration_ms=round(figures.avg_duration_ms),
+                p99_duration_ms=round(figures.p99_duration_ms),
+            )
+        ),
+    )
+    if last is not None:
+        status.last_execution.CopyFrom(_last_execution(last))
+    if job.trigger_type is Trigger.CRON:
+        cron = job_pb2.JobStatus.Cron(
+            expression=job.cron_expression,
+            next_run_at=to_timestamp(job.next_run_at),
+            last_tick_at=to_timestamp(job.last_tick_at),
+        )
+        status.cron.CopyFrom(cron)
+    return status
+
+
+def _last_execution(execution: Execution) -> job_pb2.JobStatus.LastExecution:
+    return job_pb2.JobStatus.LastExecution(
+        execution_id=ids.execution_id_text(execution.execution_id),
+        status=execution.status.value,
+        started_at=to_timestamp(execution.started_at),
+        completed_at=to_timestamp(execution.completed_at),
+        attempt_number=execution.attempt_count,
+    )
+
+
 def execution(execution: Execution) -> execution_pb2.Execution:
     """An execution."""
     key = execution.idempotency_key
@@ -166,7 +210,7 @@ def execution(execution: Execution) -> execution_pb2.Execution:
         status=execution.status.value,
         input=to_struct(execution.input),
         output=None if execution.output is None else to_struct(execution.output),
-        error=_error(execution.error),
+        error=attempt_error(execution.error),
         attempt_count=execution.attempt_count,
         max_attempts=execution.max_attempts,
         run_at=to_timestamp(execution.run_at),
@@ -187,11 +231,12 @@ def attempt(attempt: Attempt) -> execution_pb2.Attempt:
         completed_at=to_timestamp(attempt.completed_at),
         duration_ms=attempt.duration_ms,
         output=None if attempt.output is None else to_struct(attempt.output),
-        error=_error(attempt.error),
+        error=attempt_error(attempt.error),
     )
 
 
-def _error(stored: dict[str, Any] | None) -> execution_pb2.AttemptError | None:
+def attempt_error(stored: dict[str, Any] | None) -> execution_pb2.AttemptError | None:
+    """Why an attempt failed."""
     if stored is None:
         return None
     return execution_pb2.AttemptError(

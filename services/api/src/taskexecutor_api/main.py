@@ -16,7 +16,9 @@ from taskexecutor.v1 import (
 from taskexecutor_api.auth import AuthInterceptor, KeyRegistry
 from taskexecutor_api.endpoint_catalog import EndpointCatalog
 from taskexecutor_api.operations.create_job import JobCreator
+from taskexecutor_api.operations.cron_jobs import CronJobs
 from taskexecutor_api.operations.job_writer import JobWriter
+from taskexecutor_api.operations.preview_delivery import DeliveryPreview
 from taskexecutor_api.rate_limit import RateLimiter
 from taskexecutor_api.servicers.configs import ConfigServicer
 from taskexecutor_api.servicers.endpoints import EndpointServicer
@@ -34,6 +36,7 @@ from taskexecutor_common.runtime.instance import make_heartbeat, reachable_addre
 from taskexecutor_common.runtime.process import run_process
 from taskexecutor_common.runtime.service import Service, run_services
 from taskexecutor_common.store.api_keys import ApiKeyStore
+from taskexecutor_common.store.cron_jobs import CronJobStore
 from taskexecutor_common.store.endpoints import EndpointStore
 from taskexecutor_common.store.executions import ExecutionStore
 from taskexecutor_common.store.instances import InstanceStore
@@ -56,7 +59,11 @@ def build(settings: ApiSettings) -> list[Service]:
     jobs = JobStore(database, settings.region)
     catalog = EndpointCatalog(endpoints, setup)
     writer = JobWriter(jobs)
-    creator = JobCreator(jobs, writer, catalog, LaneIds(settings.lanes, clock.epoch_ms), clock, dispatchers, schedulers)
+    cron_jobs = CronJobStore(database, settings.region)
+    lane_ids = LaneIds(settings.lanes, clock.epoch_ms)
+    creator = JobCreator(jobs, cron_jobs, writer, catalog, lane_ids, clock, dispatchers, schedulers)
+    changes = CronJobs(jobs, cron_jobs, catalog, lane_ids, clock, schedulers)
+    preview = DeliveryPreview(setup, catalog, dispatchers.peers, clock)
 
     registry = KeyRegistry(ApiKeyStore(database), settings.api_key_cache_ttl_sec)
     limiter = RateLimiter(settings.rate_limit_per_sec, settings.rate_limit_burst)
@@ -68,8 +75,11 @@ def build(settings: ApiSettings) -> list[Service]:
     payload_spec_pb2_grpc.add_PayloadSpecServiceServicer_to_server(PayloadSpecServicer(setup), rpc.server)
     config_pb2_grpc.add_ConfigServiceServicer_to_server(ConfigServicer(setup), rpc.server)
     secret_pb2_grpc.add_SecretServiceServicer_to_server(SecretServicer(setup, keys, dispatchers), rpc.server)
-    endpoint_pb2_grpc.add_EndpointServiceServicer_to_server(EndpointServicer(endpoints, setup, catalog), rpc.server)
-    job_pb2_grpc.add_JobServiceServicer_to_server(JobServicer(jobs, executions, endpoints, creator), rpc.server)
+    endpoint_pb2_grpc.add_EndpointServiceServicer_to_server(
+        EndpointServicer(endpoints, setup, catalog, preview), rpc.server
+    )
+    job_servicer = JobServicer(jobs, cron_jobs, executions, endpoints, creator, changes, clock)
+    job_pb2_grpc.add_JobServiceServicer_to_server(job_servicer, rpc.server)
     execution_pb2_grpc.add_ExecutionServiceServicer_to_server(ExecutionServicer(jobs, executions), rpc.server)
     for name in ("PayloadSpec", "Config", "Secret", "Endpoint", "Job", "Execution"):
         rpc.announce(f"taskexecutor.v1.{name}Service")

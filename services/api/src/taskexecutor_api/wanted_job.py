@@ -1,9 +1,10 @@
-"""Reads a CreateJobRequest: which fields belong to which trigger, and what each must look like."""
+"""Reads what a job is wanted to be: which fields belong to which trigger, and what each must look like."""
 
 from __future__ import annotations
 
 from taskexecutor.v1 import job_pb2 as pb
 from taskexecutor_api.operations.create_job import WantedJob
+from taskexecutor_api.operations.cron_jobs import CronChange
 from taskexecutor_api.validate import optional_enum, optional_object, optional_time, require_enum, require_text
 from taskexecutor_common.errors import InvalidRequest
 from taskexecutor_common.model.job import CatchUp, Trigger
@@ -59,4 +60,17 @@ def _cron(request: pb.CreateJobRequest, endpoint: str) -> WantedJob:
         starts_at=starts_at,
         ends_at=ends_at,
         catch_up=CatchUp(catch_up) if catch_up else CatchUp.ALL,
+    )
+
+
+def read_cron_change(request: pb.UpdateJobRequest) -> CronChange:
+    """What an update changes. Raises InvalidRequest for what is out of shape."""
+    catch_up = optional_enum(request.catch_up, pb.Job.CatchUp.items(), "catch_up")
+    return CronChange(
+        cron=require_text(request.cron, "cron", most=_MAX_CRON_CHARS) if request.HasField("cron") else None,
+        timezone=require_text(request.timezone, "timezone", most=64) if request.HasField("timezone") else None,
+        input=optional_object(request, "input"),
+        starts_at=optional_time(request, "starts_at"),
+        ends_at=optional_time(request, "ends_at"),
+        catch_up=CatchUp(catch_up) if catch_up else None,
     )

@@ -7,14 +7,17 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
+from uuid import UUID, uuid4
 
 import orjson
 
 from taskexecutor_common.backoff import retry_delay_ms
+from taskexecutor_common.clock import Clock
 from taskexecutor_common.crypto import DecryptionFailed
 from taskexecutor_common.endpoint_types.base import DeliveryIdentity, InvalidDestination
-from taskexecutor_common.errors import TaskExecutorError
+from taskexecutor_common.errors import TaskExecutorError, Unavailable
 from taskexecutor_common.ids import execution_id_text, job_id_text
+from taskexecutor_common.masking import Mask
 from taskexecutor_common.model.endpoint import EndpointType, RetryPolicy
 from taskexecutor_common.model.execution import AttemptResult, Claim
 from taskexecutor_common.model.state import AttemptStatus, ExecutionStatus, LogLevel
@@ -22,7 +25,6 @@ from taskexecutor_common.observability import metrics
 from taskexecutor_common.observability.logging import get_logger
 from taskexecutor_common.templates import TemplateError
 from taskexecutor_dispatcher.endpoints.base import DeliveryError, Outcome, Transport
-from taskexecutor_dispatcher.masking import Mask
 from taskexecutor_dispatcher.revisions import Revision, Revisions, Unresolvable
 
 _log = get_logger("executor")
@@ -46,11 +48,13 @@ class Executor:
         transports: Mapping[EndpointType, Transport[Any]],
         put: Callable[[AttemptResult], None],
         is_fenced: Callable[[], bool],
+        clock: Clock,
     ) -> None:
         self._revisions = revisions
         self._transports = transports
         self._put = put
         self._is_fenced = is_fenced
+        self._clock = clock
 
     async def deliver(self, claim: Claim) -> None:
         """One attempt, from claim to result. Cancelling it is how a shutdown ends waiting: that is a result too."""
@@ -72,6 +76,36 @@ class Executor:
             endpoint_type=revision.endpoint_type.value, outcome=outcome.error.type if outcome.error else "SUCCESS"
         ).inc()
         self._put(self._result(claim, revision.retry_policy, outcome, round(elapsed * 1000)))
+
+    async def send_once(
+        self,
+        *,
+        endpoint_id: UUID,
+        revision: int,
+        namespace: str,
+        config_revision_id: UUID | None,
+        value: dict[str, Any],
+    ) -> Outcome:
+        """One delivery outside any job: it is sent and judged like an attempt, under an id of its own, and not recorded."""
+        claim = Claim(
+            execution_id=uuid4(),
+            job_id=UUID(int=0),
+            namespace=namespace,
+            queue=endpoint_id,
+            endpoint_revision=revision,
+            config_revision_id=config_revision_id,
+            attempt_count=1,
+            max_attempts=1,
+            scheduled_at=self._clock.now(),
+            waited_ms=0,
+            late_ms=0,
+            job_version=1,
+            input=value,
+        )
+        outcome = await self._attempt(claim, await self._revisions.endpoints.get((endpoint_id, revision)))
+        if outcome is None:
+            raise Unavailable("this dispatcher cannot reach the database", retry_after=5)
+        return outcome
 
     async def _attempt(self, claim: Claim, revision: Revision) -> Outcome | None:
         """Resolves, renders and sends. None: nothing was sent and somebody else will take over."""

@@ -38,6 +38,7 @@ _MAX_UNWRITTEN = 2000  # results that may wait for the database before claiming 
 def build(settings: DispatcherSettings) -> list[Service]:
     """All parts in the order of their start. Runs inside the event loop."""
     worker_id = uuid.uuid4()
+    clock = Clock()
     opened = OpenDatabase(settings, "dispatcher", settings.db_pool_size)
     database = opened.database
     instances = InstanceStore(database, settings.region, int(DEAD_AFTER_SEC * 1000))
@@ -58,10 +59,10 @@ def build(settings: DispatcherSettings) -> list[Service]:
         lambda: reachable_address(settings.internal_listen_addr, server.port, settings.advertise_addr),
     )
     transports: dict[EndpointType, Transport[Any]] = {
-        EndpointType.HTTP: HttpTransport(egress=EgressPolicy.parse(settings.egress_allow), clock=Clock()),
+        EndpointType.HTTP: HttpTransport(egress=EgressPolicy.parse(settings.egress_allow), clock=clock),
     }
     completer = Completer(store, hints.wake)
-    executor = Executor(revisions, transports, completer.put, lambda: heartbeat.is_fenced)
+    executor = Executor(revisions, transports, completer.put, lambda: heartbeat.is_fenced, clock)
     claimer = Claimer(
         store,
         QueueSet(),
@@ -70,7 +71,9 @@ def build(settings: DispatcherSettings) -> list[Service]:
         poll_interval_sec=settings.worker_poll_interval_ms / 1000,
         may_claim=lambda: not heartbeat.is_fenced and completer.backlog < _MAX_UNWRITTEN,
     )
-    servicer = DispatcherServicer(claimer.wake, lambda namespace, name: revisions.secrets.forget((namespace, name)))
+    servicer = DispatcherServicer(
+        claimer.wake, lambda namespace, name: revisions.secrets.forget((namespace, name)), executor
+    )
     dispatcher_pb2_grpc.add_DispatcherServiceServicer_to_server(servicer, server.server)
     server.announce("taskexecutor.internal.v1.DispatcherService")
     delivery = Delivery(

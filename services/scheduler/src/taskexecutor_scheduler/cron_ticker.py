@@ -16,8 +16,6 @@ from taskexecutor_common.runtime.loop import Loop
 from taskexecutor_common.store.timers import TimerStore
 from taskexecutor_scheduler.due import DueTimes
 
-_LATEST_SEARCH = 100_000  # ticks walked through to find the latest missed one: ten weeks of minutes
-
 _log = get_logger("cron_ticker")
 
 
@@ -35,8 +33,7 @@ def decide(job: DueCronJob, grace: timedelta, new_id: Callable[[], UUID]) -> Cro
     fired: datetime | None = job.tick_at
     base = job.tick_at
     if job.catch_up is CatchUp.LATEST:
-        missed = schedule.missed(job.tick_at, job.db_now, _LATEST_SEARCH)
-        fired = base = missed[-1] if missed else job.tick_at
+        fired = base = schedule.latest(job.tick_at, job.db_now) or job.tick_at
     elif job.catch_up is CatchUp.NONE and job.db_now - job.tick_at > grace:
         fired = None
         base = job.db_now - grace

@@ -120,9 +120,34 @@ class NewCronJob:
     cron_timezone: str
     cron_starts_at: datetime | None
     cron_ends_at: datetime | None
-    next_run_at: datetime
+    next_run_at: datetime | None
+    """None: paused."""
+    paused_at: datetime | None
     catch_up: CatchUp
     request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class LockedCronJob:
+    """A schedule as it stands, locked, and the database's now."""
+
+    job_id: UUID
+    status: JobStatus
+    next_run_at: datetime | None
+    paused_at: datetime | None
+    db_now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CronJobFigures:
+    """What the status of a cron job shows; durations in milliseconds, ends of the last 24 hours."""
+
+    pending: int
+    running: int
+    succeeded: int
+    failed: int
+    avg_duration_ms: float
+    p99_duration_ms: float
 
 
 @dataclass(frozen=True, slots=True)

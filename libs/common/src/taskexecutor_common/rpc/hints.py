@@ -21,6 +21,7 @@ from taskexecutor_common.observability.logging import get_logger
 
 _PEERS_FRESH_SEC = 2.0
 _CALL_TIMEOUT_SEC = 1.0
+_OPTIONS = [("grpc.enable_http_proxy", 0)]  # peers are neighbours; a proxy of the environment is for the world outside
 
 _log = get_logger("hints")
 
@@ -40,8 +41,8 @@ class Peer(Protocol):
 FindPeers = Callable[[], Awaitable[Collection[Any]]]
 
 
-class _Peers:
-    """The live instances of one component and a channel to each, looked up again when a hint finds them old."""
+class Peers:
+    """The live instances of one component and a channel to each, looked up again when a caller finds them old."""
 
     def __init__(self, find: FindPeers) -> None:
         self._find = find
@@ -49,16 +50,18 @@ class _Peers:
         self._channels: dict[str, grpc.aio.Channel] = {}
 
     async def channels(self) -> list[grpc.aio.Channel]:
+        """A channel to each live instance."""
         if time.monotonic() - self._looked_up > _PEERS_FRESH_SEC:
             addresses = {peer.address for peer in await self._find() if peer.address}
             self._looked_up = time.monotonic()
             for gone in self._channels.keys() - addresses:
                 await self._channels.pop(gone).close()
             for new in addresses - self._channels.keys():
-                self._channels[new] = grpc.aio.insecure_channel(new)
+                self._channels[new] = grpc.aio.insecure_channel(new, options=_OPTIONS)
         return list(self._channels.values())
 
     async def close(self) -> None:
+        """Closes all channels."""
         for channel in self._channels.values():
             await channel.close()
         self._channels.clear()
@@ -69,7 +72,7 @@ class _Sender:
 
     def __init__(self, target: str, find: FindPeers) -> None:
         self._target = target
-        self._peers = _Peers(find)
+        self.peers = Peers(find)
         self._task: asyncio.Task[None] | None = None
 
     def poke(self) -> None:
@@ -89,12 +92,12 @@ class _Sender:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        await self._peers.close()
+        await self.peers.close()
 
     async def _send_all(self) -> None:
         while (call := self.take()) is not None:
             try:
-                channels = await self._peers.channels()
+                channels = await self.peers.channels()
             except Exception:
                 metrics.HINTS.labels(target=self._target, result="no_peers").inc()
                 _log.debug("hint dropped: peers unknown", target=self._target, exc_info=True)

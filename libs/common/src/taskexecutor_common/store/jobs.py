@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from taskexecutor_common.model.job import CreatedJob, Job, JobStatus, KnownKey, NewCronJob, NewJob, Trigger
+from taskexecutor_common.model.job import CreatedJob, Job, JobStatus, KnownKey, NewJob, Trigger
 from taskexecutor_common.observability import metrics
 from taskexecutor_common.store.database import Database
-
-
-@dataclass(frozen=True, slots=True)
-class _JobId:
-    job_id: UUID
 
 
 class JobStore:
@@ -52,17 +46,6 @@ class JobStore:
         """Which jobs hold these idempotency keys."""
         rows = await self._db.fetch_all("find_jobs_by_key", KnownKey, dedup_hashes=list(dedup_hashes))
         return {row.dedup_hash: row.job_id for row in rows}
-
-    async def create_cron(self, job: NewCronJob) -> bool:
-        """Writes a cron job; False: its endpoint changed meanwhile. Repeatable: a job of this id is not written twice,
-        and the caller looks for it before it believes a False."""
-        row = await self._db.fetch_one("create_cron_job", _JobId, region=self._region, **asdict(job))
-        return row is not None
-
-    async def retire_cron(self, job_id: UUID, replaced_by_id: UUID | None = None) -> bool:
-        """Stops a cron job; False: it was retired already."""
-        row = await self._db.fetch_one("retire_cron_job", _JobId, job_id=job_id, replaced_by_id=replaced_by_id)
-        return row is not None
 
     async def get(self, namespace: str, job_id: UUID) -> Job | None:
         """Reads one job."""

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)taskexecutor/internal/v1/dispatcher.proto\x12\x18taskexecutor.internal.v1\".\n\x1c\x44ispatcherServiceWakeRequest\x12\x0e\n\x06queues\x18\x01 \x03(\x0c\"\x1f\n\x1d\x44ispatcherServiceWakeResponse\"G\n$DispatcherServiceForgetSecretRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"\'\n%DispatcherServiceForgetSecretResponse2\x9e\x02\n\x11\x44ispatcherService\x12w\n\x04Wake\x12\x36.taskexecutor.internal.v1.DispatcherServiceWakeRequest\x1a\x37.taskexecutor.internal.v1.DispatcherServiceWakeResponse\x12\x8f\x01\n\x0c\x46orgetSecret\x12>.taskexecutor.internal.v1.DispatcherServiceForgetSecretRequest\x1a?.taskexecutor.internal.v1.DispatcherServiceForgetSecretResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)taskexecutor/internal/v1/dispatcher.proto\x12\x18taskexecutor.internal.v1\".\n\x1c\x44ispatcherServiceWakeRequest\x12\x0e\n\x06queues\x18\x01 \x03(\x0c\"\x1f\n\x1d\x44ispatcherServiceWakeResponse\"G\n$DispatcherServiceForgetSecretRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"\'\n%DispatcherServiceForgetSecretResponse\"\xa8\x01\n DispatcherServiceSendOnceRequest\x12\x13\n\x0b\x65ndpoint_id\x18\x01 \x01(\x0c\x12\x10\n\x08revision\x18\x02 \x01(\x05\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x1f\n\x12\x63onfig_revision_id\x18\x04 \x01(\x0cH\x00\x88\x01\x01\x12\x12\n\ninput_json\x18\x05 \x01(\tB\x15\n\x13_config_revision_id\"\x8a\x01\n!DispatcherServiceSendOnceResponse\x12\x18\n\x0boutput_json\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x17\n\nerror_json\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x13\n\x0b\x64uration_ms\x18\x03 \x01(\x05\x42\x0e\n\x0c_output_jsonB\r\n\x0b_error_json2\xa4\x03\n\x11\x44ispatcherService\x12w\n\x04Wake\x12\x36.taskexecutor.internal.v1.DispatcherServiceWakeRequest\x1a\x37.taskexecutor.internal.v1.DispatcherServiceWakeResponse\x12\x8f\x01\n\x0c\x46orgetSecret\x12>.taskexecutor.internal.v1.DispatcherServiceForgetSecretRequest\x1a?.taskexecutor.internal.v1.DispatcherServiceForgetSecretResponse\x12\x83\x01\n\x08SendOnce\x12:.taskexecutor.internal.v1.DispatcherServiceSendOnceRequest\x1a;.taskexecutor.internal.v1.DispatcherServiceSendOnceResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,6 +39,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DISPATCHERSERVICEFORGETSECRETREQUEST']._serialized_end=223
   _globals['_DISPATCHERSERVICEFORGETSECRETRESPONSE']._serialized_start=225
   _globals['_DISPATCHERSERVICEFORGETSECRETRESPONSE']._serialized_end=264
-  _globals['_DISPATCHERSERVICE']._serialized_start=267
-  _globals['_DISPATCHERSERVICE']._serialized_end=553
+  _globals['_DISPATCHERSERVICESENDONCEREQUEST']._serialized_start=267
+  _globals['_DISPATCHERSERVICESENDONCEREQUEST']._serialized_end=435
+  _globals['_DISPATCHERSERVICESENDONCERESPONSE']._serialized_start=438
+  _globals['_DISPATCHERSERVICESENDONCERESPONSE']._serialized_end=576
+  _globals['_DISPATCHERSERVICE']._serialized_start=579
+  _globals['_DISPATCHERSERVICE']._serialized_end=999
 # @@protoc_insertion_point(module_scope)

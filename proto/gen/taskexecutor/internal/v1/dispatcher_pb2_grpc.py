@@ -45,6 +45,11 @@ class DispatcherServiceStub:
                 request_serializer=taskexecutor_dot_internal_dot_v1_dot_dispatcher__pb2.DispatcherServiceForgetSecretRequest.SerializeToString,
                 response_deserializer=taskexecutor_dot_internal_dot_v1_dot_dispatcher__pb2.DispatcherServiceForgetSecretResponse.FromString,
                 _registered_method=True)
+        self.SendOnce = channel.unary_unary(
+                '/taskexecutor.internal.v1.DispatcherService/SendOnce',
+                request_serializer=taskexecutor_dot_internal_dot_v1_dot_dispatcher__pb2.DispatcherServiceSendOnceRequest.SerializeToString,
+                response_deserializer=taskexecutor_dot_internal_dot_v1_dot_dispatcher__pb2.DispatcherServiceSendOnceResponse.FromString,
+                _registered_method=True)
 
 
 class DispatcherServiceServicer:
@@ -65,6 +70,13 @@ class DispatcherServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SendOnce(self, request, context):
+        """Sends once, outside any job, and answers what came back: only a dispatcher may decrypt secrets.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_DispatcherServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -77,6 +89,11 @@ def add_DispatcherServiceServicer_to_server(servicer, server):
                     servicer.ForgetSecret,
                     request_deserializer=taskexecutor_dot_internal_dot_v1_dot_dispatcher__pb2.DispatcherServiceForgetSecretRequest.FromString,
                     response_serializer=taskexecutor_dot_internal_dot_v1_dot_dispatcher__pb2.DispatcherServiceForgetSecretResponse.SerializeToString,
+            ),
+            'SendOnce': grpc.unary_unary_rpc_method_handler(
+                    servicer.SendOnce,
+                    request_deserializer=taskexecutor_dot_internal_dot_v1_dot_dispatcher__pb2.DispatcherServiceSendOnceRequest.FromString,
+                    response_serializer=taskexecutor_dot_internal_dot_v1_dot_dispatcher__pb2.DispatcherServiceSendOnceResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -134,6 +151,33 @@ class DispatcherService:
             '/taskexecutor.internal.v1.DispatcherService/ForgetSecret',
             taskexecutor_dot_internal_dot_v1_dot_dispatcher__pb2.DispatcherServiceForgetSecretRequest.SerializeToString,
             taskexecutor_dot_internal_dot_v1_dot_dispatcher__pb2.DispatcherServiceForgetSecretResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SendOnce(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/taskexecutor.internal.v1.DispatcherService/SendOnce',
+            taskexecutor_dot_internal_dot_v1_dot_dispatcher__pb2.DispatcherServiceSendOnceRequest.SerializeToString,
+            taskexecutor_dot_internal_dot_v1_dot_dispatcher__pb2.DispatcherServiceSendOnceResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -9,6 +9,7 @@ from taskexecutor_common.ids import execution_id_text, job_id_text
 from taskexecutor_common.model.execution import Execution
 from taskexecutor_common.model.job import Job, Trigger
 from taskexecutor_common.model.state import ExecutionStatus
+from taskexecutor_common.store.cron_jobs import CronJobStore
 from taskexecutor_common.store.executions import ExecutionStore
 from taskexecutor_common.store.jobs import JobStore
 
@@ -29,13 +30,15 @@ async def cancel_execution(store: ExecutionStore, namespace: str, execution_id: 
     return execution
 
 
-async def cancel_job(jobs: JobStore, executions: ExecutionStore, namespace: str, job_id: UUID) -> Job:
+async def cancel_job(
+    jobs: JobStore, cron_jobs: CronJobStore, executions: ExecutionStore, namespace: str, job_id: UUID
+) -> Job:
     """Retires a cron job, or cancels the execution of a one-shot job. Raises JobNotFound, ExecutionNotCancellable."""
     job = await jobs.get(namespace, job_id)
     if job is None:
         raise JobNotFound.named(job_id_text(job_id))
     if job.trigger_type is Trigger.CRON:
-        await jobs.retire_cron(job_id)
+        await cron_jobs.retire(job_id)
     else:
         await cancel_execution(executions, namespace, job_id)
     cancelled = await jobs.get(namespace, job_id)

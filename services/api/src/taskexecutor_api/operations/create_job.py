@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,11 +14,12 @@ from taskexecutor_api.endpoint_catalog import EndpointCatalog, Entry
 from taskexecutor_api.operations.job_writer import JobWriter
 from taskexecutor_common.clock import Clock
 from taskexecutor_common.cron import CronSchedule
-from taskexecutor_common.errors import InvalidCron, Unavailable
+from taskexecutor_common.errors import InvalidCron, TaskExecutorError, Unavailable
 from taskexecutor_common.ids import LaneIds, dedup_hash
 from taskexecutor_common.model.job import CatchUp, CreatedJob, Job, JobStatus, NewCronJob, NewJob, Trigger
 from taskexecutor_common.observability import metrics
 from taskexecutor_common.rpc.hints import DispatcherHints, SchedulerHints
+from taskexecutor_common.store.cron_jobs import CronJobStore
 from taskexecutor_common.store.jobs import JobStore
 
 _TRIES = 5  # the endpoint may change while a job is created, but not for ever
@@ -53,6 +55,7 @@ class JobCreator:
     def __init__(
         self,
         store: JobStore,
+        cron_jobs: CronJobStore,
         writer: JobWriter,
         catalog: EndpointCatalog,
         lane_ids: LaneIds,
@@ -61,6 +64,7 @@ class JobCreator:
         schedulers: SchedulerHints,
     ) -> None:
         self._store = store
+        self._cron_jobs = cron_jobs
         self._writer = writer
         self._catalog = catalog
         self._ids = lane_ids
@@ -83,6 +87,56 @@ class JobCreator:
             self._catalog.forget(namespace, wanted.endpoint)
         raise Unavailable("the endpoint is being changed all the time", retry_after=1)
 
+    async def create_many(
+        self, namespace: str, wanted: Sequence[WantedJob], request_id: str
+    ) -> list[JobResult | TaskExecutorError]:
+        """Creates jobs, each for itself; what went wrong with one is its result. One-shot jobs share statements."""
+        results: dict[int, JobResult | TaskExecutorError] = {}
+        ready: dict[int, tuple[NewJob, Entry]] = {}
+        for index, job in enumerate(wanted):
+            if job.trigger is Trigger.CRON:
+                continue
+            try:
+                entry = await self._catalog.find(namespace, job.endpoint)
+                if entry.schema is not None:
+                    entry.schema.validate(job.input or {})
+            except TaskExecutorError as error:
+                results[index] = error
+            else:
+                ready[index] = (self._new_job(job, entry, request_id), entry)
+        results |= await self._write_batch(namespace, wanted, ready)
+        for index, job in enumerate(wanted):
+            if index not in results:  # a CRON job, or one whose endpoint changed meanwhile
+                self._catalog.forget(namespace, job.endpoint)
+                results[index] = await self._create_or_error(namespace, job, request_id)
+        return [results[index] for index in range(len(wanted))]
+
+    async def _write_batch(
+        self, namespace: str, wanted: Sequence[WantedJob], ready: Mapping[int, tuple[NewJob, Entry]]
+    ) -> dict[int, JobResult | TaskExecutorError]:
+        if not ready:
+            return {}
+        created = {job.job_id: job for job in await self._store.create_many([new for new, _ in ready.values()])}
+        unwritten = [new for new, _ in ready.values() if new.job_id not in created]
+        existing = await self._find_existing(namespace, unwritten) if unwritten else {}
+        results: dict[int, JobResult | TaskExecutorError] = {}
+        for index, (new, entry) in ready.items():
+            if written := created.get(new.job_id):
+                metrics.JOBS_CREATED.labels(trigger=new.trigger_type.value).inc()
+                self._hint(entry.endpoint.endpoint_id, written, new.run_at)
+                results[index] = JobResult(_as_job(new, wanted[index], entry, written), deduplicated=False)
+            elif found := existing.get(new.job_id):
+                results[index] = found
+        return results
+
+    async def _create_or_error(
+        self, namespace: str, wanted: WantedJob, request_id: str
+    ) -> JobResult | TaskExecutorError:
+        try:
+            return await self.create(namespace, wanted, request_id)
+        except TaskExecutorError as error:
+            return error
+
     async def _create_once(self, namespace: str, wanted: WantedJob, entry: Entry, request_id: str) -> JobResult | None:
         """None: the endpoint has changed since it was looked up."""
         new = self._new_job(wanted, entry, request_id)
@@ -91,18 +145,24 @@ class JobCreator:
             metrics.JOBS_CREATED.labels(trigger=wanted.trigger.value).inc()
             self._hint(entry.endpoint.endpoint_id, created, wanted.run_at)
             return JobResult(_as_job(new, wanted, entry, created), deduplicated=False)
-        holder = (await self._store.find_by_key([new.dedup_hash])).get(new.dedup_hash)
-        if holder is None:
-            return None
-        job = await self._store.get(namespace, holder)
-        if job is None:
-            return None
-        ours = holder == new.job_id  # written by a try whose answer was lost
-        if ours:
-            metrics.JOBS_CREATED.labels(trigger=wanted.trigger.value).inc()
-        else:
-            metrics.JOBS_DEDUPLICATED.inc()
-        return JobResult(job, deduplicated=not ours)
+        return (await self._find_existing(namespace, [new])).get(new.job_id)
+
+    async def _find_existing(self, namespace: str, unwritten: Sequence[NewJob]) -> dict[UUID, JobResult]:
+        """The jobs that hold the keys of jobs that were not written, by the id of the latter."""
+        holders = await self._store.find_by_key([new.dedup_hash for new in unwritten])
+        jobs = await self._store.get_many(namespace, list(holders.values()))
+        found = {}
+        for new in unwritten:
+            job = jobs.get(holders.get(new.dedup_hash, new.job_id))
+            if job is None:
+                continue
+            ours = job.job_id == new.job_id  # written by a try whose answer was lost
+            if ours:
+                metrics.JOBS_CREATED.labels(trigger=new.trigger_type.value).inc()
+            else:
+                metrics.JOBS_DEDUPLICATED.inc()
+            found[new.job_id] = JobResult(job, deduplicated=not ours)
+        return found
 
     def _new_job(self, wanted: WantedJob, entry: Entry, request_id: str) -> NewJob:
         job_id, lane = self._ids.new()
@@ -129,6 +189,7 @@ class JobCreator:
 
     async def _create_cron(self, namespace: str, wanted: WantedJob, entry: Entry, request_id: str) -> JobResult | None:
         """None: the endpoint has changed since it was looked up."""
+        first_run = self._first_run(wanted)
         job_id, lane = self._ids.new()
         new = NewCronJob(
             job_id=job_id,
@@ -143,17 +204,18 @@ class JobCreator:
             cron_timezone=wanted.timezone or "",
             cron_starts_at=wanted.starts_at,
             cron_ends_at=wanted.ends_at,
-            next_run_at=self._first_run(wanted),
+            next_run_at=first_run,
+            paused_at=None,
             catch_up=wanted.catch_up,
             request_id=request_id,
         )
-        written = await self._store.create_cron(new)
+        written = await self._cron_jobs.create(new)
         job = await self._store.get(namespace, job_id)
         if job is None:
             return None
         if written:
             metrics.JOBS_CREATED.labels(trigger=Trigger.CRON.value).inc()
-        self._schedulers.wake(new.next_run_at)
+        self._schedulers.wake(first_run)
         return JobResult(job, deduplicated=False)
 
     def _first_run(self, wanted: WantedJob) -> datetime:

@@ -10,9 +10,11 @@ from taskexecutor_api import convert, pages
 from taskexecutor_api.auth import namespace
 from taskexecutor_api.endpoint_catalog import EndpointCatalog
 from taskexecutor_api.operations import register_endpoint as operations
+from taskexecutor_api.operations.preview_delivery import DeliveryPreview
 from taskexecutor_api.replies import created, deleted
 from taskexecutor_api.validate import (
     optional_enum,
+    optional_object,
     page_size,
     require_endpoint_name,
     require_enum,
@@ -20,7 +22,7 @@ from taskexecutor_api.validate import (
     require_object,
     within,
 )
-from taskexecutor_common.errors import EndpointNotFound, NotServed
+from taskexecutor_common.errors import EndpointNotFound
 from taskexecutor_common.model.endpoint import Backoff, Endpoint, EndpointType, RetryPolicy
 from taskexecutor_common.rpc.calls import Context
 from taskexecutor_common.store.endpoints import EndpointStore
@@ -33,10 +35,13 @@ _MAX_DELAY_MS = 86_400_000
 class EndpointServicer(endpoint_pb2_grpc.EndpointServiceServicer):
     """See endpoint.proto."""
 
-    def __init__(self, endpoints: EndpointStore, setup: SetupStore, catalog: EndpointCatalog) -> None:
+    def __init__(
+        self, endpoints: EndpointStore, setup: SetupStore, catalog: EndpointCatalog, preview: DeliveryPreview
+    ) -> None:
         self._endpoints = endpoints
         self._setup = setup
         self._catalog = catalog
+        self._preview = preview
 
     async def CreateEndpoint(self, request: pb.CreateEndpointRequest, context: Context) -> pb.Endpoint:
         """See endpoint.proto."""
@@ -93,11 +98,25 @@ class EndpointServicer(endpoint_pb2_grpc.EndpointServiceServicer):
 
     async def RenderEndpoint(self, request: pb.RenderEndpointRequest, context: Context) -> pb.RenderEndpointResponse:
         """See endpoint.proto."""
-        raise NotServed("a preview of deliveries is not served by this version")
+        value = optional_object(request, "input") or {}
+        preview = await self._preview.render(namespace(), request.name, value)
+        return pb.RenderEndpointResponse(
+            type=preview.endpoint.endpoint_type.value,
+            revision=preview.endpoint.revision,
+            rendered=convert.to_struct(preview.rendered),
+        )
 
     async def TestEndpoint(self, request: pb.TestEndpointRequest, context: Context) -> pb.TestEndpointResponse:
         """See endpoint.proto."""
-        raise NotServed("a test delivery is not served by this version")
+        value = optional_object(request, "input") or {}
+        preview, answer = await self._preview.send(namespace(), request.name, value)
+        return pb.TestEndpointResponse(
+            rendered=convert.to_struct(preview.rendered),
+            status="FAILED" if answer.error else "SUCCESS",
+            output=None if answer.output is None else convert.to_struct(answer.output),
+            error=convert.attempt_error(answer.error),
+            duration_ms=answer.duration_ms,
+        )
 
     async def _find(self, name: str) -> Endpoint:
         endpoint = await self._endpoints.get(namespace(), name)

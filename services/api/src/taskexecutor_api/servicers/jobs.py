@@ -8,18 +8,27 @@ from taskexecutor.v1 import job_pb2 as pb
 from taskexecutor.v1 import job_pb2_grpc
 from taskexecutor_api import convert, pages
 from taskexecutor_api.auth import namespace
+from taskexecutor_api.operations import job_status
 from taskexecutor_api.operations.cancel import cancel_job
-from taskexecutor_api.operations.create_job import JobCreator
+from taskexecutor_api.operations.create_job import JobCreator, JobResult, WantedJob
+from taskexecutor_api.operations.cron_jobs import CronJobs, preview
 from taskexecutor_api.replies import created
-from taskexecutor_api.validate import optional_enum, page_size
-from taskexecutor_api.wanted_job import read_wanted_job
-from taskexecutor_common.errors import JobNotFound, NotServed
+from taskexecutor_api.validate import optional_enum, optional_time, page_size, require_text, within
+from taskexecutor_api.wanted_job import read_cron_change, read_wanted_job
+from taskexecutor_common.clock import Clock
+from taskexecutor_common.errors import InvalidRequest, JobNotFound, TaskExecutorError
 from taskexecutor_common.ids import parse_id
-from taskexecutor_common.model.job import JobStatus, Trigger
+from taskexecutor_common.model.job import CatchUp, Job, JobStatus, Trigger
 from taskexecutor_common.rpc.calls import REQUEST_ID, Context
+from taskexecutor_common.store.cron_jobs import CronJobStore
 from taskexecutor_common.store.endpoints import EndpointStore
 from taskexecutor_common.store.executions import ExecutionStore
 from taskexecutor_common.store.jobs import JobStore
+
+_ALL_VERSIONS = 2**31 - 1
+_DEFAULT_PREVIEW = 10
+_MAX_BATCH = 1000
+_MAX_PREVIEW = 1000
 
 
 def job_uuid(text: str) -> UUID:
@@ -34,12 +43,22 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
     """See job.proto."""
 
     def __init__(
-        self, jobs: JobStore, executions: ExecutionStore, endpoints: EndpointStore, creator: JobCreator
+        self,
+        jobs: JobStore,
+        cron_jobs: CronJobStore,
+        executions: ExecutionStore,
+        endpoints: EndpointStore,
+        creator: JobCreator,
+        changes: CronJobs,
+        clock: Clock,
     ) -> None:
         self._jobs = jobs
+        self._cron_jobs = cron_jobs
         self._executions = executions
         self._endpoints = endpoints
         self._creator = creator
+        self._changes = changes
+        self._clock = clock
 
     async def CreateJob(self, request: pb.CreateJobRequest, context: Context) -> pb.Job:
         """See job.proto."""
@@ -69,39 +88,87 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
 
     async def GetJob(self, request: pb.GetJobRequest, context: Context) -> pb.Job:
         """See job.proto."""
-        job = await self._jobs.get(namespace(), job_uuid(request.job_id))
-        if job is None:
-            raise JobNotFound.named(request.job_id)
-        return convert.job(job)
+        return convert.job(await self._find(request.job_id))
 
     async def CancelJob(self, request: pb.CancelJobRequest, context: Context) -> pb.Job:
         """See job.proto."""
-        return convert.job(await cancel_job(self._jobs, self._executions, namespace(), job_uuid(request.job_id)))
+        job_id = job_uuid(request.job_id)
+        return convert.job(await cancel_job(self._jobs, self._cron_jobs, self._executions, namespace(), job_id))
 
     async def BatchCreateJobs(self, request: pb.BatchCreateJobsRequest, context: Context) -> pb.BatchCreateJobsResponse:
         """See job.proto."""
-        raise NotServed("batches are not served by this version")
+        if not 1 <= len(request.jobs) <= _MAX_BATCH:
+            raise InvalidRequest(f"jobs: has {len(request.jobs)} items, 1 to {_MAX_BATCH} may be sent", field="jobs")
+        results: dict[int, JobResult | TaskExecutorError] = {}
+        wanted: dict[int, WantedJob] = {}
+        for index, job in enumerate(request.jobs):
+            try:
+                wanted[index] = read_wanted_job(job)
+            except TaskExecutorError as error:
+                results[index] = error
+        created_jobs = await self._creator.create_many(namespace(), list(wanted.values()), REQUEST_ID.get())
+        results |= zip(wanted, created_jobs, strict=True)
+        return pb.BatchCreateJobsResponse(items=[_batch_result(results[index]) for index in range(len(request.jobs))])
 
     async def UpdateJob(self, request: pb.UpdateJobRequest, context: Context) -> pb.Job:
         """See job.proto."""
-        raise NotServed("updates of cron jobs are not served by this version")
+        job = await self._changes.update(
+            namespace(), job_uuid(request.job_id), read_cron_change(request), REQUEST_ID.get()
+        )
+        return convert.job(job)
 
     async def GetJobStatus(self, request: pb.GetJobStatusRequest, context: Context) -> pb.JobStatus:
         """See job.proto."""
-        raise NotServed("the status of cron jobs is not served by this version")
+        job = await self._find(request.job_id)
+        report = await job_status.report(self._cron_jobs, self._executions, self._clock, namespace(), job)
+        return convert.job_status(job, report.health, report.last, report.figures)
 
     async def ListJobVersions(self, request: pb.ListJobVersionsRequest, context: Context) -> pb.ListJobVersionsResponse:
         """See job.proto."""
-        raise NotServed("the versions of cron jobs are not served by this version")
+        limit = page_size(request)
+        job = await self._find(request.job_id)
+        if job.trigger_type is not Trigger.CRON:
+            return pb.ListJobVersionsResponse(items=[convert.job(job)])
+        filters = [namespace(), job.root_job_id]
+        key = pages.read_cursor(request, "job-versions", filters)
+        before = _ALL_VERSIONS if key is None else int(key[0])
+        rows = await self._cron_jobs.list_versions(namespace(), job.root_job_id, before, limit + 1)
+        page, cursor = pages.cut(rows, limit, lambda row: (row.version,), "job-versions", filters)
+        return pb.ListJobVersionsResponse(items=map(convert.job, page), cursor=cursor)
 
     async def PauseJob(self, request: pb.PauseJobRequest, context: Context) -> pb.Job:
         """See job.proto."""
-        raise NotServed("pausing is not served by this version")
+        return convert.job(await self._changes.pause(namespace(), job_uuid(request.job_id)))
 
     async def ResumeJob(self, request: pb.ResumeJobRequest, context: Context) -> pb.Job:
         """See job.proto."""
-        raise NotServed("resuming is not served by this version")
+        catch_up = optional_enum(request.catch_up, pb.Job.CatchUp.items(), "catch_up")
+        chosen = CatchUp(catch_up) if catch_up else CatchUp.NONE
+        return convert.job(await self._changes.resume(namespace(), job_uuid(request.job_id), chosen))
 
     async def PreviewCron(self, request: pb.PreviewCronRequest, context: Context) -> pb.PreviewCronResponse:
         """See job.proto."""
-        raise NotServed("a preview of cron firings is not served by this version")
+        count = request.count if request.HasField("count") else _DEFAULT_PREVIEW
+        firings = preview(
+            require_text(request.cron, "cron", most=256),
+            require_text(request.timezone, "timezone", most=64),
+            starts_at=optional_time(request, "starts_at"),
+            ends_at=optional_time(request, "ends_at"),
+            now=self._clock.now(),
+            count=within(count, "count", least=1, most=_MAX_PREVIEW),
+        )
+        items = [pb.PreviewCronResponse.Firing(run_at=convert.to_timestamp(firing)) for firing in firings]
+        return pb.PreviewCronResponse(items=items)
+
+    async def _find(self, text: str) -> Job:
+        job = await self._jobs.get(namespace(), job_uuid(text))
+        if job is None:
+            raise JobNotFound.named(text)
+        return job
+
+
+def _batch_result(result: JobResult | TaskExecutorError) -> pb.BatchCreateJobsResponse.Result:
+    if isinstance(result, TaskExecutorError):
+        error = pb.BatchCreateJobsResponse.Error(code=result.reason, message=result.message)
+        return pb.BatchCreateJobsResponse.Result(error=error)
+    return pb.BatchCreateJobsResponse.Result(job=convert.job(result.job, deduplicated=result.deduplicated))

@@ -161,17 +161,21 @@ CREATE INDEX IF NOT EXISTS jobs_created_idx ON jobs (namespace, created_at DESC,
 
 -- step: cron_jobs both
 CREATE TABLE IF NOT EXISTS cron_jobs (
-    job_id         UUID NOT NULL,
-    lane           SMALLINT NOT NULL,
-    endpoint_id    UUID NOT NULL,
-    status         TEXT NOT NULL DEFAULT 'ACTIVE',
-    next_run_at    TIMESTAMPTZ,
-    last_tick_at   TIMESTAMPTZ,
-    paused_at      TIMESTAMPTZ,
-    retired_at     TIMESTAMPTZ,
-    replaced_by_id UUID,
+    job_id          UUID NOT NULL,
+    lane            SMALLINT NOT NULL,
+    endpoint_id     UUID NOT NULL,
+    status          TEXT NOT NULL DEFAULT 'ACTIVE',
+    next_run_at     TIMESTAMPTZ,
+    last_tick_at    TIMESTAMPTZ,
+    paused_at       TIMESTAMPTZ,
+    resumed_at      TIMESTAMPTZ,
+    resume_catch_up TEXT,
+    retired_at      TIMESTAMPTZ,
+    replaced_by_id  UUID,
     CONSTRAINT cron_jobs_pkey PRIMARY KEY (job_id),
     CONSTRAINT cron_jobs_status_ck CHECK (status IN ('ACTIVE', 'RETIRED')),
+    CONSTRAINT cron_jobs_paused_ck CHECK (paused_at IS NULL OR next_run_at IS NULL),
+    CONSTRAINT cron_jobs_resume_ck CHECK (resume_catch_up IN ('ALL', 'LATEST', 'NONE')),
     CONSTRAINT cron_jobs_retired_ck CHECK (status = 'ACTIVE' OR (next_run_at IS NULL AND retired_at IS NOT NULL))
 );
 

@@ -2,8 +2,10 @@
 
 -- name: find_due_cron_jobs
 -- The cron ticker's work: schedules whose next tick has come, oldest first, with the database's now.
+-- What a pause swallowed is caught up with as the resume said, what came after it as the job says.
 SELECT c.job_id, c.next_run_at AS tick_at, j.cron_expression, j.cron_timezone, j.cron_starts_at, j.cron_ends_at,
-    j.catch_up, now() AS db_now
+    CASE WHEN c.next_run_at <= c.resumed_at THEN coalesce(c.resume_catch_up, j.catch_up) ELSE j.catch_up END AS catch_up,
+    now() AS db_now
 FROM cron_jobs AS c
 JOIN jobs AS j ON j.job_id = c.job_id
 WHERE c.lane = %(lane)s::smallint AND c.next_run_at IS NOT NULL AND c.next_run_at <= now()
@@ -71,8 +73,8 @@ WITH j AS (
     ON CONFLICT (job_id) DO NOTHING
     RETURNING job_id, lane, endpoint_id
 )
-INSERT INTO cron_jobs (job_id, lane, endpoint_id, next_run_at)
-SELECT j.job_id, j.lane, j.endpoint_id, %(next_run_at)s::timestamptz FROM j
+INSERT INTO cron_jobs (job_id, lane, endpoint_id, next_run_at, paused_at)
+SELECT j.job_id, j.lane, j.endpoint_id, %(next_run_at)s::timestamptz, %(paused_at)s::timestamptz FROM j
 RETURNING job_id;
 
 -- name: retire_cron_job
@@ -81,3 +83,39 @@ UPDATE cron_jobs AS c
 SET status = 'RETIRED', next_run_at = NULL, retired_at = now(), replaced_by_id = %(replaced_by_id)s::uuid
 WHERE c.job_id = %(job_id)s::uuid AND c.status = 'ACTIVE'
 RETURNING c.job_id;
+
+-- name: lock_cron_job
+-- Before a new version, a pause or a resume: the schedule as it stands, and the database's now.
+SELECT c.job_id, c.status, c.next_run_at, c.paused_at, now() AS db_now
+FROM cron_jobs AS c
+WHERE c.job_id = %(job_id)s::uuid
+FOR UPDATE;
+
+-- name: pause_cron_job
+-- No more ticks until it is resumed. A tick that was due in this moment counts as swallowed by the pause.
+UPDATE cron_jobs AS c
+SET paused_at = least(now(), c.next_run_at), next_run_at = NULL
+WHERE c.job_id = %(job_id)s::uuid AND c.status = 'ACTIVE' AND c.paused_at IS NULL
+RETURNING c.job_id;
+
+-- name: resume_cron_job
+-- Ticks again from `next_run_at`; those up to now are caught up with as `catch_up` says.
+UPDATE cron_jobs AS c
+SET paused_at = NULL, next_run_at = %(next_run_at)s::timestamptz, resumed_at = now(), resume_catch_up = %(catch_up)s::text,
+    status = CASE WHEN %(next_run_at)s::timestamptz IS NULL THEN 'RETIRED' ELSE 'ACTIVE' END,
+    retired_at = CASE WHEN %(next_run_at)s::timestamptz IS NULL THEN now() END
+WHERE c.job_id = %(job_id)s::uuid AND c.status = 'ACTIVE' AND c.paused_at IS NOT NULL
+RETURNING c.job_id;
+
+-- name: cron_job_figures
+-- The status page of a cron job: what has not ended (of the last 30 days' ticks), and how the last 24 hours went.
+SELECT
+    count(*) FILTER (WHERE e.status IN ('PENDING', 'QUEUED', 'RETRYING')) AS pending,
+    count(*) FILTER (WHERE e.status = 'RUNNING') AS running,
+    count(*) FILTER (WHERE e.status = 'SUCCESS' AND e.completed_at > now() - interval '24 hours') AS succeeded,
+    count(*) FILTER (WHERE e.status = 'FAILED' AND e.completed_at > now() - interval '24 hours') AS failed,
+    coalesce(avg(e.duration_ms) FILTER (WHERE e.completed_at > now() - interval '24 hours'), 0)::double precision AS avg_duration_ms,
+    coalesce(percentile_cont(0.99) WITHIN GROUP (ORDER BY e.duration_ms::double precision)
+        FILTER (WHERE e.completed_at > now() - interval '24 hours'), 0)::double precision AS p99_duration_ms
+FROM executions AS e
+WHERE e.job_id = %(job_id)s::uuid AND e.tick_at IS NOT NULL AND e.tick_at > now() - interval '30 days';

@@ -90,3 +90,15 @@ WHERE j.endpoint_id = ANY (%(endpoint_ids)s::uuid[]) AND j.namespace = %(namespa
     AND (%(status)s::text IS NULL OR j.status = %(status)s::text)
 ORDER BY j.created_at DESC, j.job_id DESC
 LIMIT %(page)s::bigint;
+
+-- name: list_job_versions
+-- A page of all versions of a cron job, newest first.
+SELECT j.job_id, j.endpoint_id, j.endpoint, j.endpoint_type, j.endpoint_revision, j.trigger_type, j.status, j.version, j.root_job_id,
+    j.previous_version_id, j.replaced_by_id, j.idempotency_key, j.input, j.run_at, j.cron_expression, j.cron_timezone,
+    j.cron_starts_at, j.cron_ends_at, j.next_run_at, j.last_tick_at, j.catch_up, j.paused_at, j.execution_id,
+    j.execution_status, j.execution_created_at, j.request_id, j.created_at, j.retired_at
+FROM job_details AS j
+WHERE j.root_job_id = %(root_job_id)s::uuid AND j.namespace = %(namespace)s::text AND j.trigger_type = 'CRON'
+    AND j.version < %(before_version)s::integer
+ORDER BY j.version DESC
+LIMIT %(page)s::bigint;
