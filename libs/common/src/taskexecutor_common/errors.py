@@ -5,7 +5,7 @@ TaskExecutorError
 ├── Unauthorized 401, Forbidden 403
 ├── NotFound                           404
 │   ├── PayloadSpecNotFound, ConfigNotFound, SecretNotFound
-│   └── EndpointNotFound, JobNotFound, ExecutionNotFound
+│   └── EndpointNotFound, JobNotFound, ExecutionNotFound, ApiKeyNotFound
 ├── Conflict 409                            the name is taken, or somebody still refers to it
 │   └── NameTaken
 ├── JobNotUpdatable, ExecutionNotCancellable 409
@@ -129,6 +129,13 @@ class JobNotFound(NotFound):
 
     reason = "JOB_NOT_FOUND"
     kind = "Job"
+
+
+class ApiKeyNotFound(NotFound):
+    """No such API key."""
+
+    reason = "API_KEY_NOT_FOUND"
+    kind = "API key"
 
 
 class ExecutionNotFound(NotFound):

@@ -23,6 +23,11 @@ def laned_id(lane: int, ms: int, entropy: Callable[[int], bytes] = os.urandom) -
     return UUID(bytes=bytes(raw))
 
 
+def first_id(lane: int, ms: int) -> UUID:
+    """Sorts before every id of this lane that was made at `ms` or later."""
+    return UUID(bytes=bytes([lane]) + ms.to_bytes(6, "big") + bytes(9))
+
+
 class LaneIds:
     """Makes ids in lanes chosen at random, so that writers spread without talking to each other."""
 

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1btaskexecutor/v1/error.proto\x12\x0ftaskexecutor.v1\"\x9d\x05\n\tErrorCode\"\x8f\x05\n\x05Value\x12\x15\n\x11VALUE_UNSPECIFIED\x10\x00\x12\x13\n\x0fINVALID_REQUEST\x10\x01\x12\x10\n\x0cUNAUTHORIZED\x10\x02\x12\r\n\tFORBIDDEN\x10\x03\x12\r\n\tNOT_FOUND\x10\x04\x12\x1a\n\x16PAYLOAD_SPEC_NOT_FOUND\x10\x05\x12\x14\n\x10\x43ONFIG_NOT_FOUND\x10\x06\x12\x14\n\x10SECRET_NOT_FOUND\x10\x07\x12\x16\n\x12\x45NDPOINT_NOT_FOUND\x10\x08\x12\x11\n\rJOB_NOT_FOUND\x10\t\x12\x17\n\x13\x45XECUTION_NOT_FOUND\x10\n\x12\x16\n\x12METHOD_NOT_ALLOWED\x10\x0b\x12\x0c\n\x08\x43ONFLICT\x10\x0c\x12\x15\n\x11JOB_NOT_UPDATABLE\x10\r\x12\x1d\n\x19\x45XECUTION_NOT_CANCELLABLE\x10\x0e\x12\x15\n\x11PAYLOAD_TOO_LARGE\x10\x0f\x12\x10\n\x0cINVALID_CRON\x10\x10\x12\x12\n\x0eINVALID_SCHEMA\x10\x11\x12\x1c\n\x18INVALID_PAYLOAD_SPEC_REF\x10\x12\x12\x16\n\x12INVALID_CONFIG_REF\x10\x13\x12\x1b\n\x17INPUT_VALIDATION_FAILED\x10\x14\x12\x1e\n\x1aTEMPLATE_RESOLUTION_FAILED\x10\x15\x12\x10\n\x0cRATE_LIMITED\x10\x16\x12\x12\n\x0eINTERNAL_ERROR\x10\x17\x12\x11\n\rUNIMPLEMENTED\x10\x18\x12\x0f\n\x0bUNAVAILABLE\x10\x19\x12\x15\n\x11\x44\x45\x41\x44LINE_EXCEEDED\x10\x1a\x12\x1a\n\x16UNSUPPORTED_MEDIA_TYPE\x10\x1b\x12\x15\n\x11HEADERS_TOO_LARGE\x10\x1c\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1btaskexecutor/v1/error.proto\x12\x0ftaskexecutor.v1\"\xb4\x05\n\tErrorCode\"\xa6\x05\n\x05Value\x12\x15\n\x11VALUE_UNSPECIFIED\x10\x00\x12\x13\n\x0fINVALID_REQUEST\x10\x01\x12\x10\n\x0cUNAUTHORIZED\x10\x02\x12\r\n\tFORBIDDEN\x10\x03\x12\r\n\tNOT_FOUND\x10\x04\x12\x1a\n\x16PAYLOAD_SPEC_NOT_FOUND\x10\x05\x12\x14\n\x10\x43ONFIG_NOT_FOUND\x10\x06\x12\x14\n\x10SECRET_NOT_FOUND\x10\x07\x12\x16\n\x12\x45NDPOINT_NOT_FOUND\x10\x08\x12\x11\n\rJOB_NOT_FOUND\x10\t\x12\x17\n\x13\x45XECUTION_NOT_FOUND\x10\n\x12\x16\n\x12METHOD_NOT_ALLOWED\x10\x0b\x12\x0c\n\x08\x43ONFLICT\x10\x0c\x12\x15\n\x11JOB_NOT_UPDATABLE\x10\r\x12\x1d\n\x19\x45XECUTION_NOT_CANCELLABLE\x10\x0e\x12\x15\n\x11PAYLOAD_TOO_LARGE\x10\x0f\x12\x10\n\x0cINVALID_CRON\x10\x10\x12\x12\n\x0eINVALID_SCHEMA\x10\x11\x12\x1c\n\x18INVALID_PAYLOAD_SPEC_REF\x10\x12\x12\x16\n\x12INVALID_CONFIG_REF\x10\x13\x12\x1b\n\x17INPUT_VALIDATION_FAILED\x10\x14\x12\x1e\n\x1aTEMPLATE_RESOLUTION_FAILED\x10\x15\x12\x10\n\x0cRATE_LIMITED\x10\x16\x12\x12\n\x0eINTERNAL_ERROR\x10\x17\x12\x11\n\rUNIMPLEMENTED\x10\x18\x12\x0f\n\x0bUNAVAILABLE\x10\x19\x12\x15\n\x11\x44\x45\x41\x44LINE_EXCEEDED\x10\x1a\x12\x1a\n\x16UNSUPPORTED_MEDIA_TYPE\x10\x1b\x12\x15\n\x11HEADERS_TOO_LARGE\x10\x1c\x12\x15\n\x11\x41PI_KEY_NOT_FOUND\x10\x1d\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,7 +32,7 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'taskexecutor.v1.error_pb2',
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_ERRORCODE']._serialized_start=49
-  _globals['_ERRORCODE']._serialized_end=718
+  _globals['_ERRORCODE']._serialized_end=741
   _globals['_ERRORCODE_VALUE']._serialized_start=63
-  _globals['_ERRORCODE_VALUE']._serialized_end=718
+  _globals['_ERRORCODE_VALUE']._serialized_end=741
 # @@protoc_insertion_point(module_scope)

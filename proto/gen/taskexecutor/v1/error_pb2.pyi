@@ -38,6 +38,7 @@ class ErrorCode(_message.Message):
         DEADLINE_EXCEEDED: _ClassVar[ErrorCode.Value]
         UNSUPPORTED_MEDIA_TYPE: _ClassVar[ErrorCode.Value]
         HEADERS_TOO_LARGE: _ClassVar[ErrorCode.Value]
+        API_KEY_NOT_FOUND: _ClassVar[ErrorCode.Value]
     VALUE_UNSPECIFIED: ErrorCode.Value
     INVALID_REQUEST: ErrorCode.Value
     UNAUTHORIZED: ErrorCode.Value
@@ -67,4 +68,5 @@ class ErrorCode(_message.Message):
     DEADLINE_EXCEEDED: ErrorCode.Value
     UNSUPPORTED_MEDIA_TYPE: ErrorCode.Value
     HEADERS_TOO_LARGE: ErrorCode.Value
+    API_KEY_NOT_FOUND: ErrorCode.Value
     def __init__(self) -> None: ...

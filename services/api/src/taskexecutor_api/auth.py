@@ -18,6 +18,7 @@ from taskexecutor_common.rpc.calls import Context, Handler
 from taskexecutor_common.store.api_keys import ApiKeyStore
 
 _PREFIX = "/taskexecutor.v1."
+_ADMIN = f"{_PREFIX}ApiKeyService/"
 _READS = ("Get", "List", "Preview", "Render")
 _MAX_CACHED = 10_000
 _MAX_KEY_CHARS = 200
@@ -47,7 +48,9 @@ def namespace() -> str:
 
 
 def scope_of(method: str) -> Scope:
-    """What a method asks for, by its standard name."""
+    """What a method asks for: `admin` where keys are dealt with, else by its standard name."""
+    if method.startswith(_ADMIN):
+        return Scope.ADMIN
     return Scope.READ if method.rpartition("/")[2].startswith(_READS) else Scope.WRITE
 
 

@@ -8,12 +8,12 @@ from typing import Any
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from taskexecutor.v1 import config_pb2, endpoint_pb2, execution_pb2, job_pb2, payload_spec_pb2, secret_pb2
+from taskexecutor.v1 import api_key_pb2, config_pb2, endpoint_pb2, execution_pb2, job_pb2, payload_spec_pb2, secret_pb2
 from taskexecutor_common import ids
 from taskexecutor_common.model.endpoint import Endpoint, EndpointRevision, RetryPolicy
 from taskexecutor_common.model.execution import Attempt, Execution, ExecutionLog
 from taskexecutor_common.model.job import CronJobFigures, Job, Trigger
-from taskexecutor_common.model.setup import Config, ConfigRevision, PayloadSpec, Secret
+from taskexecutor_common.model.setup import ApiKeyInfo, Config, ConfigRevision, PayloadSpec, Secret
 
 
 def to_struct(value: dict[str, Any] | None) -> Struct:
@@ -251,4 +251,16 @@ def execution_log(log: ExecutionLog) -> execution_pb2.ExecutionLog:
         level=log.level.value,
         message=log.message,
         logged_at=to_timestamp(log.logged_at),
+    )
+
+
+def api_key(info: ApiKeyInfo) -> api_key_pb2.ApiKey:
+    """An API key, which is to say its metadata."""
+    return api_key_pb2.ApiKey(
+        key_id=info.key_id,
+        name=info.name,
+        scopes=info.scopes,
+        created_at=to_timestamp(info.created_at),
+        expires_at=to_timestamp(info.expires_at),
+        revoked_at=to_timestamp(info.revoked_at),
     )

@@ -20,6 +20,7 @@ from taskexecutor_dispatcher.queues import QueueSet
 _BATCH = 200
 _GATHER_SEC = 0.002  # with slots scarce, a moment for more of them to come free makes claims larger
 _FAILURE_PAUSE_SEC = 0.5
+_STALE_SEC = 45.0  # a statement may take 30 s before it is given up
 
 _log = get_logger("claimer")
 
@@ -54,6 +55,7 @@ class Claimer:
         self._task: asyncio.Task[None] | None = None
         self._looked_at = float("-inf")
         self._unsure = False
+        self._round_at = time.monotonic()
         metrics.SLOTS.set(slots)
 
     async def start(self) -> None:
@@ -78,6 +80,11 @@ class Claimer:
         if self._running:
             await asyncio.wait(self._running.values())
 
+    def problem(self) -> str | None:
+        """What a health check says: None while claiming goes on."""
+        age = time.monotonic() - self._round_at
+        return None if age < _STALE_SEC or self._stopping else f"no round for {age:.0f} s"
+
     def wake(self, queues: Iterable[UUID]) -> None:
         """These queues have work."""
         self._queues.add(queues)
@@ -86,6 +93,7 @@ class Claimer:
     async def _run(self) -> None:
         while not self._stopping:
             self._changed.clear()
+            self._round_at = time.monotonic()
             try:
                 progressed = await self._round()
             except TaskExecutorError as error:

@@ -36,12 +36,17 @@ class Completer:
         self._arrived = asyncio.Event()
         self._full = asyncio.Event()
         self._stopping = False
+        self._failing = False
         self._task: asyncio.Task[None] | None = None
 
     @property
     def backlog(self) -> int:
         """Results that wait to be written."""
         return len(self._pending)
+
+    def problem(self) -> str | None:
+        """What a health check says: None while results get written."""
+        return "results cannot be written" if self._failing else None
 
     def put(self, result: AttemptResult) -> None:
         """Takes a result."""
@@ -77,9 +82,11 @@ class Completer:
             try:
                 await self._write(batch)
             except TaskExecutorError as error:
+                self._failing = True
                 _log.warning("cannot write results", results=len(self._pending), error=error.message)
                 await asyncio.sleep(_FAILURE_PAUSE_SEC)
                 continue
+            self._failing = False
             del self._pending[: len(batch)]
 
     async def _linger(self) -> None:

@@ -13,6 +13,7 @@ from taskexecutor_common.crypto import KeyRing
 from taskexecutor_common.model.endpoint import EndpointType
 from taskexecutor_common.rpc.hints import SchedulerHints
 from taskexecutor_common.rpc.server import RpcServer
+from taskexecutor_common.runtime.health import HealthMonitor
 from taskexecutor_common.runtime.instance import make_heartbeat, reachable_address
 from taskexecutor_common.runtime.process import run_process
 from taskexecutor_common.runtime.service import Service, run_services
@@ -83,7 +84,11 @@ def build(settings: DispatcherSettings) -> list[Service]:
         heartbeat,
         shutdown_timeout_sec=settings.shutdown_timeout_sec,
     )
-    return [opened, hints, server, heartbeat, delivery]
+    health = HealthMonitor(
+        server.set_serving,
+        {"database": heartbeat.problem, "claimer": claimer.problem, "completer": completer.problem},
+    )
+    return [opened, hints, server, heartbeat, delivery, health]
 
 
 async def serve(settings: DispatcherSettings) -> None:

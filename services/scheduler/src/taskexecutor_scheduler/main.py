@@ -12,14 +12,17 @@ from taskexecutor_common.config.settings import DEAD_AFTER_SEC, HEARTBEAT_INTERV
 from taskexecutor_common.ids import LaneIds
 from taskexecutor_common.rpc.hints import DispatcherHints
 from taskexecutor_common.rpc.server import RpcServer
+from taskexecutor_common.runtime.health import HealthMonitor
 from taskexecutor_common.runtime.instance import make_heartbeat, reachable_address
 from taskexecutor_common.runtime.process import run_process
 from taskexecutor_common.runtime.service import Service, run_services
 from taskexecutor_common.store.instances import InstanceStore
 from taskexecutor_common.store.opening import OpenDatabase
+from taskexecutor_common.store.retention import RetentionStore
 from taskexecutor_common.store.timers import TimerStore
 from taskexecutor_scheduler.cron_ticker import CronTicker
 from taskexecutor_scheduler.promoter import Promoter
+from taskexecutor_scheduler.pruner import Pruner
 from taskexecutor_scheduler.reclaimer import Reclaimer
 from taskexecutor_scheduler.servicer import SchedulerServicer
 
@@ -31,7 +34,8 @@ def build(settings: SchedulerSettings) -> list[Service]:
     timers = TimerStore(opened.database)
     hints = DispatcherHints(lambda: instances.list_live("dispatcher"))
     lanes = range(settings.lanes)
-    ids = LaneIds(settings.lanes, Clock().epoch_ms)
+    clock = Clock()
+    ids = LaneIds(settings.lanes, clock.epoch_ms)
 
     promoter = Promoter(timers, lanes=lanes, wake_queues=hints.wake, interval_sec=settings.promote_interval_ms / 1000)
     cron_ticker = CronTicker(
@@ -51,6 +55,13 @@ def build(settings: SchedulerSettings) -> list[Service]:
         outage_sec=settings.reclaim_interval_sec + DEAD_AFTER_SEC,
     )
 
+    pruner = Pruner(
+        RetentionStore(opened.database, int(settings.retention_days * 86_400)),
+        lanes=lanes,
+        epoch_ms=clock.epoch_ms,
+        interval_sec=settings.prune_interval_sec,
+    )
+
     def hint(due_at: datetime | None) -> None:
         promoter.hint(due_at)
         cron_ticker.hint(due_at)
@@ -64,7 +75,11 @@ def build(settings: SchedulerSettings) -> list[Service]:
         uuid.uuid4(),
         lambda: reachable_address(settings.internal_listen_addr, server.port, settings.advertise_addr),
     )
-    return [opened, hints, server, heartbeat, reclaimer.loop, promoter.loop, cron_ticker.loop]
+    loops = [reclaimer.loop, promoter.loop, cron_ticker.loop, pruner.loop]
+    health = HealthMonitor(
+        server.set_serving, {"database": heartbeat.problem} | {loop.name: loop.problem for loop in loops}
+    )
+    return [opened, hints, server, heartbeat, *loops, health]
 
 
 async def serve(settings: SchedulerSettings) -> None:

@@ -95,6 +95,12 @@ class SchedulerSettings(ServiceSettings):
     promote_interval_ms: Annotated[int, Field(gt=0, le=60_000)] = 500
     """Longest sleep of the promoter; it wakes earlier for a timer that is due earlier."""
 
+    retention_days: Annotated[float, Field(gt=0, le=36_500)] = 30.0
+    """How long finished executions and retired jobs are kept, where their namespace has no retention of its own."""
+
+    prune_interval_sec: Annotated[float, Field(gt=0, le=86_400)] = 600.0
+    """Pause between two walks of the pruner."""
+
     reclaim_interval_sec: Annotated[float, Field(gt=0, le=600)] = 30.0
     """Longest sleep of the reclaimer; it wakes earlier when an instance may be dead or a lease be over."""
 

@@ -94,6 +94,18 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ApiKeyInfo:
+    """What may be known of an API key."""
+
+    key_id: str
+    name: str
+    scopes: list[str]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class ApiKey:
     """An API key as the api checks it; the secret is there only as its hash."""
 

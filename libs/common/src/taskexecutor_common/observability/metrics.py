@@ -57,6 +57,11 @@ INSTANCES_BURIED = Counter(
     "taskexecutor_instances_declared_dead_total", "Instances that missed their beats.", ["component"]
 )
 
+PRUNED = Counter("taskexecutor_executions_pruned_total", "Finished executions forgotten after their retention.")
+
+CLOCK_SKEW = Gauge("taskexecutor_clock_skew_seconds", "This process's clock minus the database's.")
+HEALTHY = Gauge("taskexecutor_healthy", "1 while this process calls itself healthy.")
+
 HINTS = Counter("taskexecutor_hints_total", "Hints to other services, by target and result.", ["target", "result"])
 LOOP_RUNS = Counter("taskexecutor_loop_runs_total", "Runs of background loops, by result.", ["loop", "result"])
 LOOP_LAST_RUN = Gauge("taskexecutor_loop_last_run_timestamp_seconds", "When a loop last ended a run.", ["loop"])

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from taskexecutor_common.observability import metrics
 from taskexecutor_common.observability.logging import get_logger
 from taskexecutor_common.runtime.loop import Loop
 
-Beat = Callable[[str, UUID, str | None, str, dict[str, Any]], Awaitable[None]]
-"""Writes (component, instance id, address, status, metadata); the store's InstanceStore.beat."""
+Beat = Callable[[str, UUID, str | None, str, dict[str, Any]], Awaitable[datetime]]
+"""Writes (component, instance id, address, status, metadata) and answers the database's time: InstanceStore.beat."""
+
+_SKEW_WORTH_A_WORD_SEC = 2.0
+_RETRY_SEC = 0.5
 
 
 class Heartbeat:
@@ -32,6 +37,7 @@ class Heartbeat:
         metadata: dict[str, Any],
         interval_sec: float,
         fence_after_sec: float,
+        now: Callable[[], datetime],
     ) -> None:
         self._beat = beat
         self._component = component
@@ -39,14 +45,20 @@ class Heartbeat:
         self._address = address
         self._metadata = metadata
         self._fence_after_sec = fence_after_sec
+        self._now = now
         self._status = "ALIVE"
         self._last_beat = float("-inf")
+        self._failing = False
         self._loop = Loop("heartbeat", self._run_once, interval_sec=interval_sec)
 
     @property
     def is_fenced(self) -> bool:
         """True when the others may believe this instance dead: nothing may be sent."""
         return time.monotonic() - self._last_beat > self._fence_after_sec
+
+    def problem(self) -> str | None:
+        """What a health check says: None while the database takes the beats."""
+        return "the database does not answer" if self._failing else None
 
     async def start(self) -> None:
         """Beats once, so that the instance is known before it acts."""
@@ -67,10 +79,28 @@ class Heartbeat:
         except Exception:
             get_logger("heartbeat").warning("could not say goodbye; the others will notice by silence", exc_info=True)
 
-    async def _run_once(self) -> None:
-        await self._write()
+    async def _run_once(self) -> float | None:
+        try:
+            await self._write()
+        except Exception as error:
+            # Soon again: the instance is unwell until a beat gets through, and fenced before long.
+            get_logger("heartbeat").warning("beat failed", error=str(error))
+            return _RETRY_SEC
+        return None
 
     async def _write(self) -> None:
         sent = time.monotonic()
-        await self._beat(self._component, self._instance_id, self._address(), self._status, self._metadata)
+        try:
+            db_now = await self._beat(self._component, self._instance_id, self._address(), self._status, self._metadata)
+        except Exception:
+            self._failing = True
+            raise
+        self._failing = False
         self._last_beat = sent
+        self._note_skew((self._now() - db_now).total_seconds())
+
+    def _note_skew(self, skew_sec: float) -> None:
+        """Nothing here depends on this process's clock, but logs and signatures carry its time."""
+        metrics.CLOCK_SKEW.set(skew_sec)
+        if abs(skew_sec) > _SKEW_WORTH_A_WORD_SEC:
+            get_logger("heartbeat").warning("this clock differs from the database's", skew_sec=round(skew_sec, 1))

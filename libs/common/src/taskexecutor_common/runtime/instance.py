@@ -7,6 +7,7 @@ import socket
 import uuid
 from collections.abc import Callable
 
+from taskexecutor_common.clock import Clock
 from taskexecutor_common.config.settings import FENCE_AFTER_SEC, HEARTBEAT_INTERVAL_SEC
 from taskexecutor_common.runtime.heartbeat import Beat, Heartbeat
 
@@ -33,4 +34,5 @@ def make_heartbeat(beat: Beat, component: str, instance_id: uuid.UUID, address: 
         metadata={"host": socket.gethostname(), "pid": os.getpid()},
         interval_sec=HEARTBEAT_INTERVAL_SEC,
         fence_after_sec=FENCE_AFTER_SEC,
+        now=Clock().now,
     )

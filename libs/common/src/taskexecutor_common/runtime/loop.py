@@ -10,6 +10,9 @@ from collections.abc import Awaitable, Callable
 from taskexecutor_common.observability import metrics
 from taskexecutor_common.observability.logging import get_logger
 
+_STALE_AFTER_INTERVALS = 3
+_STALE_AFTER_SEC = 10.0  # long batches of work are no fault
+
 RunOnce = Callable[[], Awaitable[float | None]]
 """One round of work. Answers the seconds until there is more to do; None: nothing is in sight."""
 
@@ -32,10 +35,12 @@ class Loop:
         self._log = get_logger(name)
         self.last_run: float | None = None
         """Monotonic time at which the last good round ended."""
+        self._started_at = time.monotonic()
 
     async def start(self) -> None:
         """Starts the loop; returns at once."""
         self._stopping = False
+        self._started_at = time.monotonic()
         self._task = asyncio.create_task(self._run(), name=self.name)
 
     async def stop(self) -> None:
@@ -45,6 +50,13 @@ class Loop:
         if self._task is not None:
             await self._task
             self._task = None
+
+    def problem(self) -> str | None:
+        """What a health check says: None while rounds end in good time."""
+        reference = self.last_run or self._started_at
+        age = time.monotonic() - reference
+        allowed = _STALE_AFTER_INTERVALS * self._interval_sec + _STALE_AFTER_SEC
+        return None if age < allowed else f"no good round for {age:.0f} s"
 
     def wake(self) -> None:
         """Ends the sleep."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +21,11 @@ class Instance:
     component: str
     address: str | None
     status: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Beat:
+    last_beat_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +50,11 @@ class InstanceStore:
 
     async def beat(
         self, component: str, instance_id: UUID, address: str | None, status: str, metadata: dict[str, Any]
-    ) -> None:
-        """Says that an instance is ALIVE, DRAINING or, by its own word, DEAD."""
-        await self._db.execute(
+    ) -> datetime:
+        """Says that an instance is ALIVE, DRAINING or, by its own word, DEAD. Answers the database's time."""
+        beat = await self._db.fetch_one(
             "beat",
+            _Beat,
             region=self._region,
             component=component,
             instance_id=instance_id,
@@ -55,6 +62,8 @@ class InstanceStore:
             status=status,
             metadata=to_json(metadata),
         )
+        assert beat is not None  # an upsert without a condition always has a row
+        return beat.last_beat_at
 
     async def list_live(self, component: str) -> list[Instance]:
         """Instances of a component that may be hinted."""

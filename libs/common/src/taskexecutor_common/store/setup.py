@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from taskexecutor_common.crypto import KeyRing
 from taskexecutor_common.model.setup import (
     Config,
     ConfigRevision,
@@ -38,6 +39,16 @@ class StoredValues:
 
     revision_id: uuid.UUID
     values_json: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSecret:
+    """A secret with its place, as re-encryption reads it."""
+
+    namespace: str
+    name: str
+    key_id: str
+    encrypted_value: bytes
 
 
 class SetupStore:
@@ -194,6 +205,38 @@ class SetupStore:
         """Replaces the value."""
         return await self._db.fetch_one(
             "update_secret", Secret, namespace=namespace, name=name, key_id=key_id, encrypted_value=encrypted
+        )
+
+    async def reencrypt_secrets(self, keys: KeyRing) -> int:
+        """Encrypts all secrets under the ring's first key. Answers how many it changed. Raises DecryptionFailed.
+
+        A secret that is rotated meanwhile is left as its rotation wrote it; running it again does no harm.
+        """
+        changed, after = 0, ("", "")
+        while True:
+            page = await self._db.fetch_all(
+                "find_secrets_of_other_keys",
+                StoredSecret,
+                key_id=keys.primary_id,
+                after_namespace=after[0],
+                after_name=after[1],
+            )
+            for secret in page:
+                changed += await self._reencrypt(keys, secret)
+            if not page:
+                return changed
+            after = (page[-1].namespace, page[-1].name)
+
+    async def _reencrypt(self, keys: KeyRing, secret: StoredSecret) -> int:
+        plain = keys.decrypt(secret.key_id, secret.encrypted_value, namespace=secret.namespace, name=secret.name)
+        key_id, encrypted = keys.encrypt(plain, namespace=secret.namespace, name=secret.name)
+        return await self._db.execute(
+            "reencrypt_secret",
+            namespace=secret.namespace,
+            name=secret.name,
+            key_id=key_id,
+            encrypted_value=encrypted,
+            old_value=secret.encrypted_value,
         )
 
     async def delete(self, kind: ReferenceKind, namespace: str, name: str) -> tuple[bool, list[str]]:

@@ -12,11 +12,17 @@ _COMMENT = re.compile(r"^--.*$", re.MULTILINE)
 
 
 def parse(text: str) -> dict[str, str]:
-    """Splits one file into its statements by their `-- name:` headers; comments are left out."""
+    """Splits one file into its statements by their `-- name:` headers; comments are left out.
+
+    Raises ValueError when a name is taken twice.
+    """
     parts = _HEADER.split(text)
-    return {
-        name: _COMMENT.sub("", body).strip().rstrip(";") for name, body in zip(parts[1::2], parts[2::2], strict=True)
-    }
+    found: dict[str, str] = {}
+    for name, body in zip(parts[1::2], parts[2::2], strict=True):
+        if name in found:
+            raise ValueError(f"{name} named twice")
+        found[name] = _COMMENT.sub("", body).strip().rstrip(";")
+    return found
 
 
 def load() -> Mapping[str, str]:

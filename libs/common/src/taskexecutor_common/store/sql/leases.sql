@@ -5,7 +5,8 @@
 INSERT INTO region_heartbeats (region, component, instance_id, address, status, metadata)
 VALUES (%(region)s::text, %(component)s::text, %(instance_id)s::uuid, %(address)s::text, %(status)s::text, %(metadata)s::jsonb)
 ON CONFLICT (region, component, instance_id) DO UPDATE
-SET last_beat_at = now(), status = excluded.status, address = excluded.address, metadata = excluded.metadata;
+SET last_beat_at = now(), status = excluded.status, address = excluded.address, metadata = excluded.metadata
+RETURNING last_beat_at;
 
 -- name: list_live_instances
 -- Peers to hint: instances of a component that beat lately.

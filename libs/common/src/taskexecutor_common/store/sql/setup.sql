@@ -256,3 +256,40 @@ SELECT k.key_id, k.namespace, k.secret_hash, k.scopes,
     (k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())) AS usable
 FROM api_keys AS k
 WHERE k.key_id = %(key_id)s::text;
+
+-- name: create_api_key
+INSERT INTO api_keys (key_id, namespace, name, secret_hash, scopes, expires_at)
+VALUES (%(key_id)s::text, %(namespace)s::text, %(name)s::text, %(secret_hash)s::bytea, %(scopes)s::text[],
+    %(expires_at)s::timestamptz)
+ON CONFLICT (key_id) DO NOTHING
+RETURNING key_id, name, scopes, created_at, expires_at, revoked_at;
+
+-- name: list_api_keys
+SELECT k.key_id, k.name, k.scopes, k.created_at, k.expires_at, k.revoked_at
+FROM api_keys AS k
+WHERE k.namespace = %(namespace)s::text
+    AND (k.created_at, k.key_id) < (%(before_created_at)s::timestamptz, %(before_key_id)s::text)
+ORDER BY k.created_at DESC, k.key_id DESC
+LIMIT %(page)s::bigint;
+
+-- name: revoke_api_key
+-- Revoking twice keeps the first time. No row back: there is no such key.
+UPDATE api_keys AS k
+SET revoked_at = coalesce(k.revoked_at, now())
+WHERE k.namespace = %(namespace)s::text AND k.key_id = %(key_id)s::text
+RETURNING k.key_id;
+
+-- name: find_secrets_of_other_keys
+-- Secrets that are not encrypted under the newest key, a page in primary key order.
+SELECT s.namespace, s.name, s.key_id, s.encrypted_value
+FROM secrets AS s
+WHERE s.key_id <> %(key_id)s::text AND (s.namespace, s.name) > (%(after_namespace)s::text, %(after_name)s::text)
+ORDER BY s.namespace, s.name
+LIMIT 100;
+
+-- name: reencrypt_secret
+-- Only if it is still what was read: a rotation in between wins.
+UPDATE secrets AS s
+SET encrypted_value = %(encrypted_value)s::bytea, key_id = %(key_id)s::text
+WHERE s.namespace = %(namespace)s::text AND s.name = %(name)s::text AND s.encrypted_value = %(old_value)s::bytea
+RETURNING s.name;
