@@ -46,7 +46,8 @@ def api(running_api: ScriptedApi) -> ScriptedApi:
 
 @pytest.fixture
 async def rest(gateway: Gateway) -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(f"http://{gateway.address}") as session:
+    timeout = aiohttp.ClientTimeout(total=20)
+    async with aiohttp.ClientSession(f"http://{gateway.address}", timeout=timeout) as session:
         yield session
 
 

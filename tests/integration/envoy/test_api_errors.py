@@ -11,8 +11,8 @@ import pytest
 from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
-from taskexecutor.v1 import job_pb2
 
+from taskexecutor.v1 import job_pb2
 from tests.integration.envoy.scripted_api import ScriptedApi, answers, fails
 
 BODY = '{"error":{"code":"JOB_NOT_FOUND","message":"Job \\u00ab\\"x\\"\\u00bb does not exist.","request_id":"req_1"}}'
@@ -108,6 +108,16 @@ async def test_an_error_without_the_contracts_keys_is_told_by_its_grpc_status(
         assert await answer.json() == {
             "error": {"code": reason, "message": message, "request_id": answer.headers["x-request-id"]}
         }
+
+
+@pytest.mark.parametrize("half", [("x-error-body", BODY), ("x-http-code", "422"), ("x-http-code", "many")])
+async def test_half_of_the_contracts_keys_count_as_none(
+    api: ScriptedApi, rest: aiohttp.ClientSession, half: tuple[str, str]
+) -> None:
+    api.on("GetJob", fails(StatusCode.NOT_FOUND, "gone", half))
+    async with rest.get("/jobs/x") as answer:
+        assert answer.status == 404
+        assert (await answer.json())["error"]["code"] == "NOT_FOUND"
 
 
 async def test_503_without_a_hint_says_retry_after_one_second(api: ScriptedApi, rest: aiohttp.ClientSession) -> None:

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
-from taskexecutor.v1 import job_pb2
 
+from taskexecutor.v1 import job_pb2
 from tests.integration.envoy.gateway import Gateway, eventually
 from tests.integration.envoy.scripted_api import ScriptedApi, answers
 
@@ -91,10 +91,10 @@ async def test_a_graceful_restart_fails_no_request(api: ScriptedApi, rest: aioht
                 statuses.append(answer.status)
 
     callers = [asyncio.create_task(keep_creating()) for _ in range(8)]
-    for _ in range(3):
+    for _ in range(2):
         before = len(statuses)
         await eventually(lambda seen=before: more_than(statuses, seen + 50))
-        await api.stop()
+        await api.leave()
         await api.start()
     done.set()
     await asyncio.gather(*callers)
@@ -107,6 +107,24 @@ async def more_than(statuses: list[int], count: int) -> bool:
     return len(statuses) > count
 
 
+async def test_a_call_that_finds_no_api_waits_for_its_return(
+    api: ScriptedApi, rest: aiohttp.ClientSession, gateway: Gateway
+) -> None:
+    api.on("CreateJob", answers(job_pb2.Job(), ("x-http-code", "201")))
+    await api.stop(grace=None)
+    refused = await gateway.counter("cluster.api.upstream_rq_retry")
+    asked = asyncio.create_task(rest.post("/jobs", json={}))
+
+    async def tried_in_vain() -> bool:
+        return await gateway.counter("cluster.api.upstream_rq_retry") > refused
+
+    await eventually(tried_in_vain)
+    await api.start()
+    async with await asked as answer:
+        assert answer.status == 201
+    assert len(api.calls) == 1
+
+
 async def test_what_may_have_been_executed_is_not_sent_again(api: ScriptedApi, rest: aiohttp.ClientSession) -> None:
     began = asyncio.Event()
 
@@ -116,7 +134,7 @@ async def test_what_may_have_been_executed_is_not_sent_again(api: ScriptedApi, r
 
     api.on("CreateJob", die_halfway)
     asked = asyncio.create_task(rest.post("/jobs", json={}))
-    await began.wait()
+    await asyncio.wait_for(began.wait(), 5)
     await api.stop(grace=None)
     await api.start()
     async with await asked as answer:
@@ -139,7 +157,7 @@ async def test_a_drain_lets_a_request_in_flight_finish(api: ScriptedApi) -> None
     try:
         async with aiohttp.ClientSession(f"http://{gateway.address}") as rest:
             asked = asyncio.create_task(rest.get("/jobs/x"))
-            await began.wait()
+            await asyncio.wait_for(began.wait(), 5)
             assert await gateway.admin("POST", "/drain_listeners?graceful") == "OK\n"
             go_on.set()
             async with await asked as answer:

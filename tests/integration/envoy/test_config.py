@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from taskexecutor_envoy.config import GatewayOptions, build_config
 from taskexecutor_envoy.main import COMMITTED, DESCRIPTOR, main
-
 from tests.integration.envoy.gateway import COMMAND
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import aiohttp
 import pytest
-from taskexecutor.v1 import job_pb2
 
+from taskexecutor.v1 import job_pb2
 from tests.integration.envoy.gateway import Gateway
 from tests.integration.envoy.scripted_api import ScriptedApi, answers
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import aiohttp
 import pytest
-from taskexecutor.v1 import job_pb2
 
+from taskexecutor.v1 import job_pb2
 from tests.integration.envoy.gateway import Gateway
 from tests.integration.envoy.rules import PATHS, verbs_of
 from tests.integration.envoy.scripted_api import ScriptedApi, answers
@@ -108,8 +108,12 @@ async def test_a_job_is_not_posted_to_though_the_batch_is(rest: aiohttp.ClientSe
         assert answer.headers["Allow"] == "GET, POST, PUT"
 
 
-async def test_a_body_beyond_the_limit_is_413(api: ScriptedApi, rest: aiohttp.ClientSession) -> None:
-    async with rest.post("/jobs", data=io.BytesIO(b'{"endpoint":"' + b"x" * (1 << 20) + b'"}')) as answer:
+@pytest.mark.parametrize("chunked", [None, True], ids=["with_length", "chunked"])
+async def test_a_body_beyond_the_limit_is_413(
+    api: ScriptedApi, rest: aiohttp.ClientSession, chunked: bool | None
+) -> None:
+    body = io.BytesIO(b'{"endpoint":"' + b"x" * (1 << 20) + b'"}')
+    async with rest.post("/jobs", data=body, chunked=chunked) as answer:
         error = await error_of(answer, 413, "PAYLOAD_TOO_LARGE")
     assert "1048576" in error["message"]
     assert api.calls == []

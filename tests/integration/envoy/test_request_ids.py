@@ -7,8 +7,8 @@ import re
 import aiohttp
 import pytest
 from grpc import StatusCode
-from taskexecutor.v1 import job_pb2
 
+from taskexecutor.v1 import job_pb2
 from tests.integration.envoy.scripted_api import ScriptedApi, answers, fails
 
 FRESH = re.compile(r"req_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

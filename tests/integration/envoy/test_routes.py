@@ -8,9 +8,9 @@ import re
 import pytest
 from google.api import annotations_pb2
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
 from taskexecutor_envoy.main import DESCRIPTOR
 from taskexecutor_envoy.routes import PathTemplate, public_services, rest_routes
-
 from tests.integration.envoy.rules import FILES, PATHS, RULES, verbs_of
 
 

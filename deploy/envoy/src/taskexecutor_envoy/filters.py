@@ -17,7 +17,7 @@ _TYPE = "type.googleapis.com/envoy.extensions.filters.http."
 
 def http_filters(options: GatewayOptions) -> list[Json]:
     """The chain. Lua stands before the transcoder, so that it sees REST requests raw and REST answers finished."""
-    return [_lua(), _readiness(), *_cors(options), _grpc_web(), _transcoder(options), _router()]
+    return [_lua(), _readiness(), *_cors(options), _body_limit(options), _grpc_web(), _transcoder(options), _router()]
 
 
 def _lua() -> Json:
@@ -43,6 +43,15 @@ def _cors(options: GatewayOptions) -> list[Json]:
     return [_filter("cors", "cors.v3.Cors", {})] if options.cors_origins else []
 
 
+def _body_limit(options: GatewayOptions) -> Json:
+    """Off but for REST routes: it waits for the whole body, which a stream has not.
+
+    The transcoder's own limit does not count what it has converted already, so that it never stops a long body.
+    """
+    limit = _filter("buffer", "buffer.v3.Buffer", {"max_request_bytes": options.max_body_bytes})
+    return {**limit, "disabled": True}
+
+
 def _grpc_web() -> Json:
     return _filter("grpc_web", "grpc_web.v3.GrpcWeb", {})
 
@@ -60,7 +69,6 @@ def _transcoder(options: GatewayOptions) -> Json:
             # Without it an error after the headers has no body, and then Lua cannot give it one.
             "convert_grpc_status": True,
             "query_param_unescape_plus": True,
-            "max_request_body_size": options.max_body_bytes,
             "max_response_body_size": options.max_answer_bytes,
             "request_validation_options": {
                 "reject_unknown_query_parameters": True,

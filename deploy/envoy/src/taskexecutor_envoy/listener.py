@@ -44,7 +44,7 @@ def _patience(options: GatewayOptions) -> Json:
     return {
         "request_headers_timeout": "10s",
         "request_timeout": duration(options.request_timeout_s),
-        "stream_idle_timeout": duration(2 * options.request_timeout_s),
+        "stream_idle_timeout": duration(max(300.0, 2 * options.request_timeout_s)),
         "common_http_protocol_options": {"idle_timeout": "300s"},
     }
 

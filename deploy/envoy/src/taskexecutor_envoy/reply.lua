@@ -128,7 +128,7 @@ local function shape_error(handle, status, body, request_id)
   local grpc_status = number_in(handle:headers(), "grpc-status")
   -- Reading the body may suspend this script, after which earlier header objects are dead: they are fetched again.
   local buffer = handle:body(true)
-  if body == nil then
+  if status == nil or body == nil then
     local text = buffer:getBytes(0, buffer:length())
     if text:sub(1, 9) == '{"error":' then
       return -- Envoy's own, see local_replies.py
@@ -154,10 +154,6 @@ function envoy_on_response(handle)
   end
   local failed = number_in(headers, ":status") >= 400
   if failed then
-    -- A success that was announced before the error came does not count.
-    if status == nil or status < 400 then
-      status, body = nil, nil
-    end
     shape_error(handle, status, body, request_id)
   else
     shape_success(handle, status)

@@ -20,6 +20,16 @@ _STREAM_IDLE_TIMEOUT = "3600s"
 
 _GRPC_CALL = {"name": "content-type", "string_match": {"prefix": "application/grpc"}}
 
+# Turns on the limit that filters.py sets.
+_BODY_LIMIT: Json = {
+    "typed_per_filter_config": {
+        "envoy.filters.http.buffer": {
+            "@type": "type.googleapis.com/envoy.config.route.v3.FilterConfig",
+            "config": {},
+        }
+    }
+}
+
 _CORS_REQUEST_HEADERS = "authorization,content-type,grpc-timeout,x-grpc-web,x-request-id,x-user-agent"
 _CORS_RESPONSE_HEADERS = "grpc-message,grpc-status,grpc-status-details-bin,retry-after,x-request-id"
 
@@ -46,7 +56,7 @@ def _routes(options: GatewayOptions, rest: list[RestRoute], services: list[str])
     for prefix in _STREAMING_PREFIXES:
         yield {"match": {"prefix": prefix, "headers": [_GRPC_CALL]}, **_stream_to_api()}
     for route in rest:
-        yield {"match": {**_path(route), "headers": [_method_in(route.methods)]}, **unary}
+        yield {"match": {**_path(route), "headers": [_method_in(route.methods)]}, **unary, **_BODY_LIMIT}
         yield {"match": _path(route), **_answer(405), **_response_header("allow", ", ".join(route.methods))}
     for service in services:
         yield {"match": {"prefix": f"/{service}/"}, **_answer(415)}

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-# googleapis-common-protos has stubs but no py.typed beside them.
-from google.api import annotations_pb2  # type: ignore[import-untyped]
-from google.api.http_pb2 import HttpRule  # type: ignore[import-untyped]
+from google.api import annotations_pb2
+from google.api.http_pb2 import HttpRule
 from google.protobuf.descriptor_pb2 import FileDescriptorSet, MethodDescriptorProto, ServiceDescriptorProto
 
 PUBLIC_PACKAGE = "taskexecutor.v1"

@@ -40,7 +40,14 @@ def request_id_of(metadata: Any) -> str:
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):
-    """Wraps unary handlers; streams (reflection, health watches) pass as they are."""
+    """Wraps unary handlers; streams (reflection, health watches) pass as they are.
+
+    While `turning_away`, new calls are answered CANCELLED at once: the gateway sends such a call again, to another replica
+    or to this one's successor (docs/gateway.md). Nothing of it was begun.
+    """
+
+    def __init__(self) -> None:
+        self.turning_away = False
 
     async def intercept_service(
         self,
@@ -52,10 +59,41 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         if handler is None or handler.request_streaming or handler.response_streaming:
             return handler
         return grpc.unary_unary_rpc_method_handler(
-            _answering(handler_call_details.method, cast(Handler, handler.unary_unary)),
+            self._answering(str(handler_call_details.method), cast(Handler, handler.unary_unary)),
             request_deserializer=_catching(handler.request_deserializer),
             response_serializer=handler.response_serializer,
         )
+
+    def _answering(self, method: str, inner: Handler) -> Handler:
+        async def answer(request: Any, context: Context) -> Any:
+            if self.turning_away:
+                await context.abort(grpc.StatusCode.CANCELLED, "this server is stopping")
+            started = time.perf_counter()
+            request_id = request_id_of(context.invocation_metadata())
+            REQUEST_ID.set(request_id)
+            status = "OK"
+            try:
+                if isinstance(request, Undecodable):
+                    raise InvalidRequest("the request cannot be read: it is damaged or nested too deeply")
+                return await inner(request, context)
+            except TaskExecutorError as error:
+                status = error.status_code.name
+                await context.abort(*abort_arguments(error, request_id))
+            except grpc.aio.AbortError:
+                status = "ABORTED"
+                raise
+            except Exception:
+                status = "INTERNAL"
+                with bound_contextvars(request_id=request_id):
+                    _log.exception("call failed", method=method)
+                await context.abort(*abort_arguments(InternalError(), request_id))
+            finally:
+                elapsed = time.perf_counter() - started
+                metrics.RPCS.labels(method=method, status=status).inc()
+                metrics.RPC_SECONDS.labels(method=method).observe(elapsed)
+                _log.debug("call", method=method, status=status, request_id=request_id, ms=round(elapsed * 1000, 1))
+
+        return answer
 
 
 def _catching(deserializer: Callable[[bytes], Any] | None) -> Callable[[bytes], Any] | None:
@@ -69,35 +107,3 @@ def _catching(deserializer: Callable[[bytes], Any] | None) -> Callable[[bytes], 
             return Undecodable()
 
     return deserialize
-
-
-def _answering(method: str, inner: Handler) -> Handler:
-    method = str(method)
-
-    async def answer(request: Any, context: Context) -> Any:
-        started = time.perf_counter()
-        request_id = request_id_of(context.invocation_metadata())
-        REQUEST_ID.set(request_id)
-        status = "OK"
-        try:
-            if isinstance(request, Undecodable):
-                raise InvalidRequest("the request cannot be read: it is damaged or nested too deeply")
-            return await inner(request, context)
-        except TaskExecutorError as error:
-            status = error.status_code.name
-            await context.abort(*abort_arguments(error, request_id))
-        except grpc.aio.AbortError:
-            status = "ABORTED"
-            raise
-        except Exception:
-            status = "INTERNAL"
-            with bound_contextvars(request_id=request_id):
-                _log.exception("call failed", method=method)
-            await context.abort(*abort_arguments(InternalError(), request_id))
-        finally:
-            elapsed = time.perf_counter() - started
-            metrics.RPCS.labels(method=method, status=status).inc()
-            metrics.RPC_SECONDS.labels(method=method).observe(elapsed)
-            _log.debug("call", method=method, status=status, request_id=request_id, ms=round(elapsed * 1000, 1))
-
-    return answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("grpc.max_metadata_size", 64 * 1024),
 ]
 
+_TURNING_AWAY_SEC = 0.1
+
 
 class RpcServer:
     """A server on one address, as a Service. Servicers are added between construction and start."""
@@ -27,7 +30,8 @@ class RpcServer:
     ) -> None:
         self._address = address
         self._grace_sec = grace_sec
-        self._server = grpc.aio.server(interceptors=[CallInterceptor(), *interceptors], options=_OPTIONS)
+        self._calls = CallInterceptor()
+        self._server = grpc.aio.server(interceptors=[self._calls, *interceptors], options=_OPTIONS)
         self._health = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         self._names = [health.SERVICE_NAME, reflection.SERVICE_NAME]
@@ -59,6 +63,11 @@ class RpcServer:
             await self._health.set(name, states.SERVING if serving else states.NOT_SERVING)
 
     async def stop(self) -> None:
-        """Answers NOT_SERVING, takes no new calls, lets those under way end."""
+        """Answers NOT_SERVING, turns new calls away for a moment, then closes and lets those under way end.
+
+        Without that moment a call that arrives while the port closes can be lost between the two.
+        """
         await self._health.enter_graceful_shutdown()
+        self._calls.turning_away = True
+        await asyncio.sleep(_TURNING_AWAY_SEC)
         await self._server.stop(self._grace_sec)

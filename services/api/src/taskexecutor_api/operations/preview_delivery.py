@@ -26,6 +26,7 @@ from taskexecutor_common.templates import TemplateError
 
 _NO_ID = "0" * 32
 _ANSWER_SLACK_SEC = 5.0
+_LONGEST_ANSWER_SEC = 55.0  # the gateway gives a call 60 s
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,9 @@ class DeliveryPreview:
         )
         stub = dispatcher_pb2_grpc.DispatcherServiceStub(channels[0])
         try:
-            answer = await stub.SendOnce(request, timeout=preview.timeout_ms / 1000 + _ANSWER_SLACK_SEC)
+            answer = await stub.SendOnce(
+                request, timeout=min(preview.timeout_ms / 1000 + _ANSWER_SLACK_SEC, _LONGEST_ANSWER_SEC)
+            )
         except grpc.aio.AioRpcError as error:
             raise Unavailable("the dispatcher did not answer; whether it sent is not known", retry_after=5) from error
         return preview, Answer(
