@@ -91,9 +91,11 @@ layers: dev ## Check who imports whom
 
 gen: dev ## Rewrite what is made from proto/
 	@$(BIN)/python tools/gen.py
+	@$(BIN)/taskexecutor-envoy-config
 
 gen-check: dev ## Check that it is current
 	@$(BIN)/python tools/gen.py --check
+	@$(BIN)/taskexecutor-envoy-config --check
 
 BUF_INPUT = .venv/described.binpb\#format=binpb
 
