@@ -37,6 +37,16 @@ _TRIES = 10
 _BACKOFF_MS = 5
 _BACKOFF_CAP_MS = 500
 _UNDONE = (errors.SerializationFailure, errors.DeadlockDetected)
+# Every statement is written as walks of indexes. PostgreSQL's planner may choose otherwise by what it believes of a table: a
+# plan that was made and kept while a queue was empty reads all of the queue once it is full. So plans are made anew, which
+# costs a third of a millisecond, and of walks of indexes only (tests/contract/test_plans.py holds what they touch).
+_POSTGRES_PLANNER = (
+    b"SET plan_cache_mode = force_custom_plan",
+    b"SET enable_seqscan = off",
+    b"SET enable_bitmapscan = off",
+    b"SET enable_hashjoin = off",
+    b"SET enable_mergejoin = off",
+)
 # It took too long, or the server is out of disk, memory or connections: nothing was changed, and later it may work.
 _OVERLOADED = (errors.QueryCanceled, errors.InsufficientResources)
 # The server said so itself, or the connection is gone: nobody knows.
@@ -101,6 +111,9 @@ class Database:
             await connection.execute(f"SET default_transaction_isolation = '{isolation}'".encode())
             await connection.execute(f"SET statement_timeout = {int(statement_timeout_ms)}".encode())
             await connection.execute(b"SET timezone = 'UTC'")
+            if not connection.info.parameter_status("crdb_version"):
+                for setting in _POSTGRES_PLANNER:
+                    await connection.execute(setting)
 
         self._acquire_timeout_sec = acquire_timeout_sec
         self._pool = AsyncConnectionPool(

@@ -1,0 +1,250 @@
+"""The hot statements walk indexes, whatever the statistics say: what they touch does not grow with what waits.
+
+Counted are rows and pages, never time. 20,000 executions of 200 queues wait, and as many timers and schedules. Plans are
+made on a connection of the pool, at three moments: on a database that was never analysed and still empty, on
+one whose queues were empty and vacuumed (a night without work), and on the full tables. None is made again before the
+statements run on the full tables.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+import pytest
+
+from taskexecutor_common.store.database import Database
+from taskexecutor_common.store.statements import STATEMENTS
+from tests.support.databases import Databases
+from tests.support.sql_text import numbered
+
+ROWS = 20_000
+QUEUES = 200
+BATCH = 50
+RUNS_UNTIL_KEPT = 6  # PostgreSQL makes five plans for the parameters at hand before it keeps one
+PAGES_A_ROW = 50  # with all tables and indexes that a row has a place in
+DRAINED = ("ready_queue", "timers", "leases")
+BIG = {"jobs", "executions", "ready_queue", "timers", "cron_jobs"}
+WORKER = "00000000-0000-0000-0000-00000000000a"
+
+QUEUE = "lpad(to_hex(n % {queues} + 1), 32, '0')::uuid"
+EXECUTION = "('e' || lpad(to_hex(n), 31, '0'))::uuid"
+LEASED = "('f' || lpad(to_hex(n), 31, '0'))::uuid"
+FILL = (
+    "INSERT INTO endpoints (endpoint_id, namespace, name, endpoint_type, revision)"
+    " SELECT DISTINCT {queue}, 'default', ({queue})::text, 'HTTP', 1 FROM {n}",
+    "INSERT INTO endpoint_revisions (endpoint_id, revision, spec, retry_policy, timeout_ms, max_attempts)"
+    " SELECT endpoint_id, 1, '{{}}', '{{}}', 1000, 3 FROM endpoints",
+    "INSERT INTO jobs (job_id, namespace, lane, endpoint_id, endpoint, endpoint_type, endpoint_revision, trigger_type,"
+    " root_job_id, dedup_hash, input, cron_expression, cron_timezone, catch_up)"
+    " SELECT {execution}, 'default', 0, {queue}, 'e', 'HTTP', 1, 'IMMEDIATE', {execution},"
+    " decode(md5(n::text), 'hex'), '{{\"n\": 1}}', '* * * * *', 'UTC', 'ALL' FROM {n}",
+    "INSERT INTO executions (execution_id, job_id, namespace, lane, queue, endpoint_revision, timeout_ms, status)"
+    " SELECT {execution}, {execution}, 'default', 0, {queue}, 1, 1000, 'QUEUED' FROM {n}",
+    "INSERT INTO executions (execution_id, job_id, namespace, lane, queue, endpoint_revision, timeout_ms, status,"
+    " attempt_count, max_attempts, worker_id, started_at)"
+    " SELECT {leased}, {execution}, 'default', 0, {queue}, 1, 1000, 'RUNNING', 1, 3, '{worker}', now()"
+    " FROM {n} WHERE n <= 2 * {batch}",
+    "INSERT INTO leases SELECT '{worker}', {leased}, 1, now() - interval '1 hour' FROM {n} WHERE n <= 2 * {batch}",
+    "INSERT INTO ready_queue SELECT {queue}, 0, 1, now() - n * interval '1 ms', {execution} FROM {n}",
+    "INSERT INTO timers SELECT 0, now() + (n - 2000) * interval '1 s', {execution}, {queue}, 1 FROM {n}",
+    "INSERT INTO cron_jobs (job_id, lane, endpoint_id, next_run_at)"
+    " SELECT {execution}, 0, {queue}, now() + (n - 2000) * interval '1 s' FROM {n}",
+)
+
+
+def filled(statement: str) -> str:
+    """A statement of FILL with its pieces in place."""
+    return statement.format(
+        queue=QUEUE.format(queues=QUEUES),
+        execution=EXECUTION,
+        leased=LEASED,
+        worker=WORKER,
+        batch=BATCH,
+        n=f"generate_series(1, {ROWS}) AS n",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Hot:
+    """A hot statement: its parameters as SQL, and how many rows it handles with them."""
+
+    parameters: dict[str, str]
+    rows: int
+
+
+FIRST_QUEUES = f"ARRAY(SELECT {QUEUE.format(queues=QUEUES)} FROM generate_series(1, 10) AS n)"
+CLAIMED = f"ARRAY(SELECT {LEASED} FROM generate_series(1, {BATCH}) AS n)"
+
+
+def each(value: str, count: int = BATCH) -> str:
+    return f"array_fill({value}, ARRAY[{count}])"
+
+
+HOT = {
+    "claim_executions": Hot(
+        {"queues": FIRST_QUEUES, "quotas": each("5::bigint", 10), "worker_id": f"'{WORKER}'", "grace_ms": "10000"},
+        rows=BATCH,
+    ),
+    "finalise_executions": Hot(
+        {
+            "worker_id": f"'{WORKER}'",
+            "execution_ids": CLAIMED,
+            "attempt_numbers": each("1"),
+            "attempt_statuses": each("'FAILED'::text"),
+            "next_statuses": each("'RETRYING'::text"),
+            "retry_delays_ms": each("1000::bigint"),
+            "durations_ms": each("5::bigint"),
+            "outputs": each("NULL::text"),
+            "errors": each("'{}'::text"),
+            "log_levels": each("'WARN'::text"),
+            "log_messages": each("'no'::text"),
+        },
+        rows=BATCH,
+    ),
+    "promote_timers": Hot({"lane": "0"}, rows=500),
+    "next_timers": Hot({"lanes": "'{0,1}'"}, rows=2),
+    "next_cron_ticks": Hot({"lanes": "'{0,1}'"}, rows=2),
+    "find_due_cron_jobs": Hot({"lane": "0", "batch": "100"}, rows=100),
+    "tick_cron_jobs": Hot(
+        {
+            "job_ids": f"ARRAY(SELECT {EXECUTION} FROM generate_series(1, {BATCH}) AS n)",
+            "tick_ats": f"ARRAY(SELECT next_run_at FROM cron_jobs ORDER BY next_run_at LIMIT {BATCH})",
+            "fired_ats": f"ARRAY(SELECT next_run_at FROM cron_jobs ORDER BY next_run_at LIMIT {BATCH})",
+            "next_ats": each("now() + interval '1 hour'"),
+            "execution_ids": f"ARRAY(SELECT ('d' || lpad(to_hex(n), 31, '0'))::uuid FROM generate_series(1, {BATCH}) AS n)",
+        },
+        rows=BATCH,
+    ),
+    "reclaim_leases": Hot({"slack_ms": "5000", "error": "'{}'", "log_message": "'lost'"}, rows=2 * BATCH),
+    "find_waiting_queues": Hot({}, rows=QUEUES),
+    "create_jobs": Hot(
+        {
+            "region": "'default'",
+            "job_ids": f"ARRAY(SELECT ('c' || lpad(to_hex(n), 31, '0'))::uuid FROM generate_series(1, {BATCH}) AS n)",
+            "lanes": each("0::smallint"),
+            "endpoint_ids": f"ARRAY(SELECT {QUEUE.format(queues=QUEUES)} FROM generate_series(1, {BATCH}) AS n)",
+            "endpoint_revisions": each("1"),
+            "schema_revision_ids": each("NULL::uuid"),
+            "trigger_types": each("'IMMEDIATE'::text"),
+            "idempotency_keys": f"ARRAY(SELECT 'k' || n FROM generate_series(1, {BATCH}) AS n)",
+            "dedup_hashes": f"ARRAY(SELECT decode(md5('k' || n), 'hex') FROM generate_series(1, {BATCH}) AS n)",
+            "inputs": each("'{}'::text"),
+            "run_ats": each("NULL::timestamptz"),
+            "request_ids": each("'r'::text"),
+        },
+        rows=BATCH,
+    ),
+}
+
+
+async def prepare(connection: psycopg.AsyncConnection[Any]) -> None:
+    """Prepares all hot statements and runs each as often as it takes to get a plan that is kept."""
+    for name in HOT:
+        await connection.execute(f"PREPARE {name} AS {numbered(STATEMENTS[name])[0]}")
+        for _ in range(RUNS_UNTIL_KEPT):
+            await run(connection, name)
+
+
+async def run(connection: psycopg.AsyncConnection[Any], name: str) -> dict[str, Any]:
+    """The plan of a statement as it was run, undone afterwards."""
+    hot = HOT[name]
+    arguments = []
+    for parameter in numbered(STATEMENTS[name])[1]:
+        arguments.append(await evaluated(connection, hot.parameters[parameter]))
+    call = f"{name}({', '.join(arguments)})" if arguments else name
+    async with connection.transaction(force_rollback=True):
+        cursor = await connection.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE {call}")
+        ((explained,),) = await cursor.fetchall()
+    return (json.loads(explained) if isinstance(explained, str) else explained)[0]["Plan"]
+
+
+async def evaluated(connection: psycopg.AsyncConnection[Any], expression: str) -> str:
+    """A parameter as a literal: EXECUTE takes no sub-selects."""
+    cursor = await connection.execute(f"SELECT quote_nullable(({expression})::text)")
+    ((literal,),) = await cursor.fetchall()
+    return literal
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for inner in plan.get("Plans", ()):
+        yield from nodes(inner)
+
+
+@asynccontextmanager
+async def pooled(url: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    """A connection as the services have it."""
+    database = Database(url, pool_size=1, application_name="plans")
+    await database.open()
+    async with database._pool.connection() as connection:
+        yield connection
+    await database.close()
+
+
+@asynccontextmanager
+async def planned_when_new(url: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    async with pooled(url) as connection:
+        await prepare(connection)
+        # Schedules do not come by the thousand in a minute, so autovacuum knows them.
+        await execute(url, *map(filled, FILL), "ANALYZE cron_jobs")
+        yield connection
+
+
+@asynccontextmanager
+async def planned_after_a_quiet_night(url: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    await execute(url, *map(filled, FILL))
+    kept = [f"CREATE TABLE kept_{table} AS SELECT * FROM {table}" for table in DRAINED]
+    await execute(url, *kept, *(f"DELETE FROM {table}" for table in DRAINED), "VACUUM ANALYZE")
+    async with pooled(url) as connection:
+        await prepare(connection)
+        await execute(url, *(f"INSERT INTO {table} SELECT * FROM kept_{table}" for table in DRAINED))
+        yield connection
+
+
+@asynccontextmanager
+async def planned_when_full(url: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    await execute(url, *map(filled, FILL), "ANALYZE")
+    async with pooled(url) as connection:
+        await prepare(connection)
+        yield connection
+
+
+@pytest.fixture(
+    scope="module", params=[planned_when_new, planned_after_a_quiet_night, planned_when_full], ids=lambda f: f.__name__
+)
+async def connection(
+    request: pytest.FixtureRequest, databases: Databases, migrated_url: str
+) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    async with databases.copy(migrated_url) as url, request.param(url) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", HOT)
+async def test_a_hot_statement_reads_by_index(connection: psycopg.AsyncConnection[Any], name: str) -> None:
+    plan = await run(connection, name)
+    reads = [node for node in nodes(plan) if node.get("Relation Name") in BIG and "Scan" in node["Node Type"]]
+    assert [node["Relation Name"] for node in reads if node["Node Type"] == "Seq Scan"] == []
+
+
+@pytest.mark.parametrize("name", HOT)
+async def test_a_hot_statement_touches_what_it_handles_and_no_more(
+    connection: psycopg.AsyncConnection[Any], name: str
+) -> None:
+    hot = HOT[name]
+    plan = await run(connection, name)
+    assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= hot.rows * PAGES_A_ROW
+    for node in nodes(plan):
+        if node.get("Relation Name") in BIG and "Scan" in node["Node Type"]:
+            seen = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+            assert seen * node["Actual Loops"] <= 2 * hot.rows, node["Relation Name"]
+
+
+async def execute(url: str, *statements: str) -> None:
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        for statement in statements:
+            await connection.execute(statement)

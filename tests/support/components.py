@@ -1,0 +1,15 @@
+"""Which real components took part in a run; fixtures that start one note it here, the summary of pytest prints them."""
+
+from __future__ import annotations
+
+_noted: dict[str, str] = {}
+
+
+def note(component: str, version: str) -> None:
+    """Says that tests ran against this, e.g. `note("Envoy", "1.40.0")`; the same component may be noted many times."""
+    _noted[component] = version
+
+
+def summary() -> str:
+    """`PostgreSQL 18.4 (embedded), Envoy 1.40.0`, or `nothing but our own code`."""
+    return ", ".join(f"{component} {version}" for component, version in _noted.items()) or "nothing but our own code"
