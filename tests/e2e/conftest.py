@@ -15,7 +15,8 @@ import pytest
 
 from taskexecutor_common.api_keys import generate_key
 from taskexecutor_common.model.setup import Scope
-from taskexecutor_common.store.keys_command import write_key
+from taskexecutor_common.store.admin import write_key
+from taskexecutor_common.store.database import Database
 from taskexecutor_local.stack import Stack, running_stack
 from tests.e2e.rest import Json, Rest
 from tests.e2e.system import System, fresh
@@ -53,6 +54,7 @@ def _turn(item: pytest.Item) -> int:
 async def system_in(folder: pathlib.Path, receiver: Receiver, **environment: str) -> AsyncIterator[System]:
     """A system of one's own, for tests that kill or throttle it."""
     async with running_stack(folder, environment=environment) as stack, client_session() as session:
+        note_components(stack)
         yield System(stack, Rest(session, stack.url, stack.api_key), receiver)
 
 
@@ -72,7 +74,6 @@ def receiver() -> Iterator[Receiver]:
 async def system(tmp_path_factory: pytest.TempPathFactory, receiver: Receiver) -> AsyncIterator[System]:
     """The system that most tests share."""
     async with system_in(tmp_path_factory.mktemp("system") / "data", receiver) as system:
-        note_components(system.stack)
         yield system
 
 
@@ -98,13 +99,23 @@ async def minute_cron(system: System) -> Json:
 def make_key(system: System) -> MakeKey:
     """Makes a key, in a namespace of its own unless told otherwise, and answers a REST client that uses it."""
 
-    async def make(namespace: str | None = None, scopes: tuple[str, ...] = ("read", "write", "admin")) -> Rest:
-        key = generate_key()
-        wanted = [Scope(scope) for scope in scopes]
-        await write_key(system.stack.database_url, key, namespace or fresh("namespace"), "test", wanted)
-        return system.rest.as_key(key)
+    async def make(namespace: str | None = None, *scopes: str) -> Rest:
+        return await make_key_in(system, namespace or fresh("namespace"), *scopes)
 
     return make
+
+
+async def make_key_in(system: System, namespace: str, *scopes: str) -> Rest:
+    """REST with a new key of a namespace; all scopes unless some are named."""
+    key = generate_key()
+    wanted = [Scope(scope) for scope in scopes] or list(Scope)
+    database = Database(system.stack.database_url, pool_size=1, application_name="tests")
+    await database.open()
+    try:
+        await write_key(database, key, namespace, "test", wanted)
+    finally:
+        await database.close()
+    return system.rest.as_key(key)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -69,11 +70,11 @@ class Rest:
     ) -> Answered:
         """One request. `target` is sent as it is; `raw` replaces the JSON of `body`; a header set to "" is not sent."""
         sent = {"authorization": f"Bearer {self.key}", "content-type": "application/json"} | dict(headers or {})
-        data = raw if raw is not None or body is None else json.dumps(body).encode()
+        content = raw if raw is not None or body is None else json.dumps(body).encode()
         async with self._session.request(
             method,
             URL(self.url + target, encoded=True),
-            data=data,
+            data=None if content is None else io.BytesIO(content),
             headers={name: value for name, value in sent.items() if value},
             allow_redirects=False,
         ) as answer:

@@ -87,22 +87,27 @@ async def all_succeeded(system: System, endpoint: str) -> bool:
 async def test_a_killed_service_loses_no_job(mortal: System, name: str) -> None:
     endpoint = await mortal.endpoint(retry_policy=retries(5, 100), timeout_ms=2000)
     refusals = [Answer(503)] * REFUSED_AT_FIRST
-    mortal.receiver.script(f"/{endpoint}", *refusals, Answer(200, delay_sec=0.03))
+    mortal.receiver.script(f"/{endpoint}", *refusals, Answer(200, delay_sec=0.1))
 
     creation = asyncio.create_task(
         each([wanted(endpoint, n) for n in range(JOBS)], lambda job: create_insistently(mortal, job))
     )
     await wait_until(lambda: len(mortal.receiver.requests(f"/{endpoint}")) >= KILLED_AFTER, what="the moment to kill")
+    assert not creation.done()
     mortal.stack.kill(name)
     jobs = await creation
     assert len({job["job_id"] for job in jobs}) == JOBS
     await wait_until(lambda: all_succeeded(mortal, endpoint), ALL_DONE_SEC, "all jobs SUCCESS")
 
-    await check_history(mortal, endpoint, [job["execution"]["execution_id"] for job in jobs])
+    lost = await check_history(mortal, endpoint, [job["execution"]["execution_id"] for job in jobs])
+    assert (lost > 0) == (name == "dispatcher")
 
 
-async def check_history(system: System, endpoint: str, execution_ids: list[str]) -> None:
-    """Attempts are numbered without gaps, and each request is one of them; a lost attempt explains a second request."""
+async def check_history(system: System, endpoint: str, execution_ids: list[str]) -> int:
+    """Attempts are numbered without gaps, and each request is one of them; a lost attempt explains a second request.
+
+    Answers how many attempts were lost.
+    """
     requests = Counter(request.key for request in system.receiver.requests(f"/{endpoint}"))
     assert requests.keys() == set(execution_ids)
     attempts = await each(execution_ids, system.attempts)
@@ -117,3 +122,4 @@ async def check_history(system: System, endpoint: str, execution_ids: list[str])
         lost += errors["WORKER_LOST"]
         twice += requests[execution_id] > answered
     print(f"{lost} attempts lost their worker, {twice} executions were sent once more for it")
+    return lost

@@ -69,18 +69,18 @@ class Line:
         if self._connections:
             await asyncio.wait(self._connections)
 
-    async def _accept(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.add(task)
-        try:
-            if not self._is_down:
-                await self._connect(client, to_client)
-        except asyncio.CancelledError:
-            pass  # taken down
-        finally:
+    def _accept(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
+        if self._is_down:
             to_client.close()
-            self._connections.discard(task)
+            return
+        connection = asyncio.create_task(self._connect(client, to_client))
+        self._connections.add(connection)
+
+        def end(_: asyncio.Task[None]) -> None:
+            self._connections.discard(connection)
+            to_client.close()  # here, because a task that is cancelled at once never runs
+
+        connection.add_done_callback(end)
 
     async def _connect(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         server, to_server = await asyncio.open_connection(self._target.hostname, self._target.port)
@@ -91,10 +91,10 @@ class Line:
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            to_server.close()
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
-            to_server.close()
 
     async def _pass_requests(self, client: asyncio.StreamReader, to_server: asyncio.StreamWriter) -> None:
         while request := await client.read(_CHUNK):

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from dataclasses import dataclass
 
 import pytest
 
 from taskexecutor_common.errors import AmbiguousResult, Unavailable
-from taskexecutor_common.model.setup import PayloadSpec
+from taskexecutor_common.model.setup import Config, PayloadSpec
 from taskexecutor_common.store.database import Database, Transaction
+from taskexecutor_common.store.setup import SetupStore
 from tests.support.engine import NAMESPACE, Engine
 from tests.support.line import Cut, Line
-
-
-@dataclass(frozen=True)
-class Name:
-    name: str
 
 
 async def create_spec(db: Database, name: str, *, repeatable: bool) -> PayloadSpec | None:
@@ -62,8 +57,6 @@ async def test_a_repeatable_statement_is_run_again_after_a_lost_answer(
 
 
 async def test_a_creation_whose_answer_was_lost_knows_its_own_row(engine: Engine, far_db: Database, line: Line) -> None:
-    from taskexecutor_common.store.setup import SetupStore
-
     line.plan(Cut.AFTER_COMMIT)
     assert await SetupStore(far_db).create_payload_spec(NAMESPACE, "mine", {}) is not None
 
@@ -129,9 +122,7 @@ async def test_a_deadlock_is_resolved_by_running_one_of_the_two_again(engine: En
 
 @pytest.mark.parametrize("isolation", ["serializable"])
 async def test_a_serialization_failure_is_run_again(engine: Engine) -> None:
-    """Ten increments at once of one counter, read and written in two statements: none is lost."""
-    from taskexecutor_common.model.setup import Config
-
+    """Five increments at once of one counter, read and written in two statements: none is lost."""
     await engine.setup.create_config(NAMESPACE, "counter", {"n": 0})
 
     async def increment(tx: Transaction) -> None:

@@ -93,7 +93,7 @@ class Stack:
             await self._start(programs.postgres(self._server, self._folder, self._foreign_environment()))
         environment = self.environment()
         await self._run("taskexecutor-migrate", [], environment)
-        await self._run("taskexecutor-keys", ["ensure"], {**environment, "TE_BOOTSTRAP_API_KEY": self.api_key})
+        await self._run("taskexecutor-admin", ["keys", "ensure"], {**environment, "TE_BOOTSTRAP_API_KEY": self.api_key})
         services = [programs.service(n, self.addresses, self._folder, environment) for n in programs.SERVICES]
         await self._start(*services)
         await self._start(programs.envoy(self.addresses, self._folder, self._foreign_environment()))

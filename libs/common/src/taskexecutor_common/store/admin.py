@@ -37,15 +37,14 @@ Command = Callable[[Database, AdminSettings, argparse.Namespace], Awaitable[None
 
 async def ensure_key(database: Database, settings: AdminSettings, _: argparse.Namespace) -> None:
     """Makes sure that TE_BOOTSTRAP_API_KEY exists, with all scopes, in the namespace `default`."""
-    await _write_key(database, settings.bootstrap_api_key.get_secret_value(), "default", "bootstrap", list(Scope))
+    await write_key(database, settings.bootstrap_api_key.get_secret_value(), "default", "bootstrap", list(Scope))
 
 
 async def create_key(database: Database, _: AdminSettings, arguments: argparse.Namespace) -> None:
     """Makes a new key and prints it, this once."""
     key = generate_key()
     scopes = [Scope(scope) for scope in arguments.scope or list(Scope)]
-    await RetentionStore(database, _NO_DEFAULT).ensure_namespace(arguments.namespace)
-    await _write_key(database, key, arguments.namespace, arguments.name, scopes)
+    await write_key(database, key, arguments.namespace, arguments.name, scopes)
     print(key)
 
 
@@ -82,10 +81,12 @@ async def reencrypt_secrets(database: Database, settings: AdminSettings, _: argp
     print(f"{changed} secrets encrypted under key '{keys.primary_id}'")
 
 
-async def _write_key(database: Database, key: str, namespace: str, name: str, scopes: list[Scope]) -> None:
+async def write_key(database: Database, key: str, namespace: str, name: str, scopes: list[Scope]) -> None:
+    """Makes `key` and its namespace, or sets it to these rights. Raises ValueError when it has not the form of a key."""
     parsed = parse_key(key)
     if parsed is None:
         raise ValueError("an API key has the form te_<hex>_<hex>, 4 to 64 and 8 to 128 lowercase hex digits")
+    await RetentionStore(database, _NO_DEFAULT).ensure_namespace(namespace)
     await ApiKeyStore(database).ensure(parsed.key_id, parsed.secret_hash, namespace=namespace, name=name, scopes=scopes)
 
 
