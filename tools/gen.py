@@ -1,4 +1,4 @@
-"""Rewrites everything that is made from proto/: Python code, stubs, and the descriptor that Envoy reads.
+"""Rewrites everything that is made from proto/: Python code, stubs, the descriptor that Envoy reads, and the OpenAPI document.
 
 `--check` writes nothing and fails when the committed output is not what this run would write.
 """
@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROTO = ROOT / "proto"
 GEN = PROTO / "gen"
 DESCRIPTOR = ROOT / "deploy/envoy/descriptor.binpb"
+OPENAPI = ROOT / "docs/openapi.yaml"
 # Envoy prints error details only when their types are in the descriptor; grpc.reflection wants them too.
 DETAILS = ["google/rpc/error_details.proto", "google/rpc/status.proto"]
 
@@ -67,13 +68,24 @@ def write_descriptor(out: pathlib.Path, *, source_info: bool = False) -> None:
     protoc(*flags, *(["--include_source_info"] if source_info else []), *sources(), *DETAILS)
 
 
+def write_openapi(out: pathlib.Path) -> None:
+    """Writes the OpenAPI document, in a process of its own: it imports code that imports what was just generated."""
+    with tempfile.TemporaryDirectory() as scratch:
+        descriptor = pathlib.Path(scratch) / "described.binpb"
+        write_descriptor(descriptor, source_info=True)
+        subprocess.run([sys.executable, "-m", "tools.openapi", descriptor, out], check=True, cwd=ROOT)
+
+
+def same(left: pathlib.Path, right: pathlib.Path) -> bool:
+    """Whether both files are there and hold the same."""
+    return left.exists() and right.exists() and filecmp.cmp(left, right, shallow=False)
+
+
 def differences(left: pathlib.Path, right: pathlib.Path) -> list[str]:
     """Files that are not the same on both sides, relative to `left`."""
     names = {p.relative_to(top) for top in (left, right) for p in top.rglob("*") if p.is_file()}
     names = {n for n in names if "__pycache__" not in n.parts}
-    same = {n for n in names if (left / n).exists() and (right / n).exists()}
-    changed = {n for n in same if not filecmp.cmp(left / n, right / n, shallow=False)}
-    return sorted(map(str, (names - same) | changed))
+    return sorted(str(n) for n in names if not same(left / n, right / n))
 
 
 def main() -> int:
@@ -93,8 +105,11 @@ def main() -> int:
         write_descriptor(descriptor)
         if options.check:
             stale = [f"proto/gen/{name}" for name in differences(GEN, fresh)]
-            if not DESCRIPTOR.exists() or not filecmp.cmp(descriptor, DESCRIPTOR, shallow=False):
-                stale.append(str(DESCRIPTOR.relative_to(ROOT)))
+            openapi = pathlib.Path(scratch) / "openapi.yaml"
+            write_openapi(openapi)
+            for made, committed in ((descriptor, DESCRIPTOR), (openapi, OPENAPI)):
+                if not same(made, committed):
+                    stale.append(str(committed.relative_to(ROOT)))
             for name in stale:
                 print(f"not current, run `make gen`: {name}", file=sys.stderr)
             return 1 if stale else 0
@@ -102,6 +117,7 @@ def main() -> int:
         shutil.copytree(fresh, GEN)
         DESCRIPTOR.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(descriptor, DESCRIPTOR)
+    write_openapi(OPENAPI)
     return 0
 
 

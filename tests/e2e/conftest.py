@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import pathlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from datetime import timedelta
 from importlib.metadata import version
 from typing import Any
 
@@ -19,11 +20,13 @@ from taskexecutor_common.store.admin import write_key
 from taskexecutor_common.store.database import Database
 from taskexecutor_local.stack import Stack, running_stack
 from tests.e2e.rest import Json, Rest
-from tests.e2e.system import System, fresh
+from tests.e2e.system import System, fresh, instant
 from tests.support import components
 from tests.support.receiver import Receiver, running_receiver
 
 CLIENT_TIMEOUT = aiohttp.ClientTimeout(total=30)
+
+EVERY_MINUTE = {"cron": "* * * * *", "timezone": "UTC"}
 
 MakeKey = Callable[..., Awaitable[Rest]]
 
@@ -47,7 +50,7 @@ def _turn(item: pytest.Item) -> int:
     """What starts the clock comes first, what waits for it last."""
     if item.get_closest_marker("slow"):
         return 2
-    return 0 if "minute_cron" in getattr(item, "fixturenames", ()) else 1
+    return 0 if {"minute_cron", "last_minute_cron"} & set(getattr(item, "fixturenames", ())) else 1
 
 
 @contextlib.asynccontextmanager
@@ -92,7 +95,16 @@ def rest(system: System) -> Rest:
 @pytest.fixture(scope="session")
 async def minute_cron(system: System) -> Json:
     """A cron job of every minute; made before most tests run, so that the one that waits for its tick hardly waits."""
-    return await system.cron(await system.endpoint(), cron="* * * * *")
+    return await system.cron(await system.endpoint(), **EVERY_MINUTE)
+
+
+@pytest.fixture(scope="session")
+async def last_minute_cron(system: System) -> Json:
+    """A cron job of every minute that ends right after its first tick; made early for the same reason."""
+    endpoint = await system.endpoint()
+    next_run_at = (await system.rest.post("/cron/preview", EVERY_MINUTE))["items"][0]["run_at"]
+    ends_at = (instant(next_run_at) + timedelta(seconds=1)).isoformat()
+    return await system.cron(endpoint, **EVERY_MINUTE, ends_at=ends_at)
 
 
 @pytest.fixture

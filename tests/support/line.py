@@ -91,7 +91,7 @@ class Line:
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            to_server.close()
+            to_server.close()  # first, because the rest may be cut short by a cancellation
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)

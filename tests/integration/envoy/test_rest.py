@@ -198,6 +198,15 @@ async def test_the_callers_headers_reach_the_api_as_metadata(api: ScriptedApi, r
     assert (metadata["authorization"], metadata["traceparent"]) == ("Bearer te_1_2", traceparent)
 
 
+@pytest.mark.parametrize("foreign", ["x-it's", "x-a!b", "trace-bin", "grpc-timeout", "grpc-encoding"])
+async def test_a_header_that_grpc_does_not_take_is_left_out(
+    api: ScriptedApi, rest: aiohttp.ClientSession, foreign: str
+) -> None:
+    await rest.get("/jobs", headers={foreign: "zzz", "x-kept": "yes"})
+    assert foreign not in api.calls[0].metadata
+    assert api.calls[0].metadata["x-kept"] == "yes"
+
+
 @pytest.mark.parametrize("path", ["/jobs", "/secrets/missing"])
 async def test_a_rest_answer_shows_no_header_of_grpc_or_of_the_gateways_inside(
     api: ScriptedApi, rest: aiohttp.ClientSession, path: str

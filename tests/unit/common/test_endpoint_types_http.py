@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from taskexecutor_common.endpoint_types.base import InvalidDestination
 from taskexecutor_common.endpoint_types.http import HttpKind, HttpRequest
 from taskexecutor_common.errors import InvalidRequest, TaskExecutorError, TemplateResolutionFailed

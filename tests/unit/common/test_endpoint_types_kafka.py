@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from taskexecutor_common.endpoint_types.base import InvalidDestination
 from taskexecutor_common.endpoint_types.kafka import KafkaKind, KafkaRequest
 from taskexecutor_common.errors import InvalidRequest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from taskexecutor_common.endpoint_types.registry import KINDS, kind_of
 from taskexecutor_common.errors import InvalidRequest
 from taskexecutor_common.model.endpoint import EndpointType

@@ -8,6 +8,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from taskexecutor_common.errors import InvalidRequest, TemplateResolutionFailed
 from taskexecutor_common.templates import Placeholder, TemplateError, as_text, compile_template
 

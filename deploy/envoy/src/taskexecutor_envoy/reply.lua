@@ -57,9 +57,30 @@ local function is_grpc(headers)
   return content_type:sub(1, 16) == "application/grpc"
 end
 
+-- What HTTP allows in a header and gRPC does not: the api's side of the connection would answer INTERNAL to the whole call.
+-- Headers that gRPC itself reads (grpc-timeout, grpc-encoding) mean nothing in a REST call.
+local function is_foreign_to_grpc(name)
+  return name:find("[^%w:_.-]") ~= nil or name:find("^grpc%-") ~= nil or name:find("%-bin$") ~= nil
+end
+
+local function remove_foreign(headers)
+  local foreign = {}
+  for name in pairs(headers) do
+    if is_foreign_to_grpc(name) then
+      foreign[#foreign + 1] = name
+    end
+  end
+  for _, name in ipairs(foreign) do
+    headers:remove(name)
+  end
+end
+
 function envoy_on_request(handle)
   local headers = handle:headers()
   local request_id = settle_request_id(headers)
+  if not is_grpc(headers) then
+    remove_foreign(headers)
+  end
   -- HEAD is served nowhere; Envoy's own answer to it is finished, and must not get a body.
   if not is_grpc(headers) and headers:get(":method") ~= "HEAD" then
     handle:streamInfo():dynamicMetadata():set(SCOPE, "rest_request_id", request_id)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
+import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 MASK = "***"
+
+_LEAST_BASE64_BYTES = 6  # what is shorter gives too few letters to be told from chance
+_URL_SAFE = str.maketrans("+/", "-_")
+_LEFT_IN_URLS = ("", "/", "!'()*")  # by strict encoders, by Python's, by JavaScript's
+_ESCAPE = re.compile("%[0-9A-F]{2}")
 
 
 class Mask:
@@ -41,11 +49,22 @@ class Mask:
         return value
 
 
-def _forms(secret: str) -> set[str]:
-    """As it is, percent-encoded, inside JSON, and as base64 where that is long enough to be told from chance."""
-    forms = {secret, quote(secret, safe=""), quote_plus(secret), json.dumps(secret)[1:-1]}
-    forms.add(json.dumps(secret, ensure_ascii=False)[1:-1])
-    if len(secret) >= 6:
-        encoded = base64.b64encode(secret.encode()).decode()
-        forms |= {encoded, encoded.rstrip("=")}
-    return forms
+@lru_cache(maxsize=1000)  # asked for each delivery; who asks holds the secret in memory anyway
+def _forms(secret: str) -> frozenset[str]:
+    """The ways in which a receiver may write what it got: as it is, in URLs, JSON and HTML, and as base64."""
+    forms = {secret, html.escape(secret), json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    for encoded in {encode(secret, safe=safe) for encode in (quote, quote_plus) for safe in _LEFT_IN_URLS}:
+        forms |= {encoded, _ESCAPE.sub(lambda escape: escape.group().lower(), encoded)}
+    raw = secret.encode()
+    return frozenset(forms | _base64_forms(raw) if len(raw) >= _LEAST_BASE64_BYTES else forms)
+
+
+def _base64_forms(secret: bytes) -> set[str]:
+    """In base64, alone or inside longer content, such as a binary answer: there it may begin at each of three places
+    of a group, and what the neighbours do not touch is looked for."""
+    alone = base64.b64encode(secret).decode()
+    forms = {alone, alone.rstrip("=")}
+    for offset in range(3):
+        encoded = base64.b64encode(bytes(offset) + secret).decode()
+        forms.add(encoded[-(-offset * 8 // 6) : (offset + len(secret)) * 8 // 6])
+    return forms | {form.translate(_URL_SAFE) for form in forms}

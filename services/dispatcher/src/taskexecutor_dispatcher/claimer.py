@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from typing import Any
 from uuid import UUID
 
@@ -31,6 +31,7 @@ class Claimer:
     """One per process: asks for as many executions as there are free slots, and sleeps when there is nothing to do.
 
     `may_claim` is asked before each claim: it says no while the instance is fenced or results pile up unwritten.
+    `unwritten` names the (execution, attempt) pairs that were delivered and are not recorded yet.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Claimer:
         slots: int,
         poll_interval_sec: float,
         may_claim: Callable[[], bool],
+        unwritten: Callable[[], Collection[tuple[UUID, int]]],
     ) -> None:
         self._store = store
         self._queues = queues
@@ -49,7 +51,9 @@ class Claimer:
         self._slots = slots
         self._poll_interval_sec = poll_interval_sec
         self._may_claim = may_claim
-        self._running: dict[UUID, asyncio.Task[None]] = {}
+        self._unwritten = unwritten
+        # By attempt: one that outlived its lease may run beside its successor, each in a slot of its own.
+        self._running: dict[tuple[UUID, int], asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
         self._stopping = False
         self._task: asyncio.Task[None] | None = None
@@ -147,9 +151,13 @@ class Claimer:
 
     async def _adopt(self) -> None:
         """Delivers what a claim with a lost answer had taken."""
-        held = await self._store.find_held(list(self._running))
+        # Known before the look, because what is delivered and recorded meanwhile was not to be adopted either.
+        known = {*self._running, *self._unwritten()}
+        held = await self._store.find_held([execution_id for execution_id, _ in self._running])
         self._unsure = False
         for claim in held:
+            if (claim.execution_id, claim.attempt_count) in known:
+                continue
             _log.info("adopted", execution_id=execution_id_text(claim.execution_id), attempt=claim.attempt_count)
             self._begin(claim)
 
@@ -158,12 +166,13 @@ class Claimer:
         if claim.attempt_count == 1:
             metrics.LATENESS.observe(max(0.0, claim.late_ms / 1000))
         task = asyncio.create_task(self._deliver(claim))
-        self._running[claim.execution_id] = task
-        task.add_done_callback(lambda _: self._end(claim.execution_id))
+        attempt = (claim.execution_id, claim.attempt_count)
+        self._running[attempt] = task
+        task.add_done_callback(lambda _: self._end(attempt))
         metrics.IN_FLIGHT.set(len(self._running))
 
-    def _end(self, execution_id: UUID) -> None:
-        del self._running[execution_id]
+    def _end(self, attempt: tuple[UUID, int]) -> None:
+        del self._running[attempt]
         metrics.IN_FLIGHT.set(len(self._running))
         if self._queues:
             self._changed.set()

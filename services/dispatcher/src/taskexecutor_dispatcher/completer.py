@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from uuid import UUID
 
 from taskexecutor_common.errors import TaskExecutorError
 from taskexecutor_common.ids import execution_id_text
@@ -43,6 +44,10 @@ class Completer:
     def backlog(self) -> int:
         """Results that wait to be written."""
         return len(self._pending)
+
+    def unwritten(self) -> set[tuple[UUID, int]]:
+        """Execution and attempt of the results that wait to be written: RUNNING still, as far as the database knows."""
+        return {(result.execution_id, result.attempt_number) for result in self._pending}
 
     def problem(self) -> str | None:
         """What a health check says: None while results get written."""

@@ -28,6 +28,8 @@ from taskexecutor_dispatcher.delivery import Delivery
 from taskexecutor_dispatcher.endpoints.base import Transport
 from taskexecutor_dispatcher.endpoints.egress import EgressPolicy
 from taskexecutor_dispatcher.endpoints.http import HttpTransport
+from taskexecutor_dispatcher.endpoints.kafka import KafkaTransport
+from taskexecutor_dispatcher.endpoints.redis_stream import RedisStreamTransport
 from taskexecutor_dispatcher.executor import Executor
 from taskexecutor_dispatcher.queues import QueueSet
 from taskexecutor_dispatcher.revisions import Revisions
@@ -59,8 +61,11 @@ def build(settings: DispatcherSettings) -> list[Service]:
         worker_id,
         lambda: reachable_address(settings.internal_listen_addr, server.port, settings.advertise_addr),
     )
+    egress = EgressPolicy.parse(settings.egress_allow)
     transports: dict[EndpointType, Transport[Any]] = {
-        EndpointType.HTTP: HttpTransport(egress=EgressPolicy.parse(settings.egress_allow), clock=clock),
+        EndpointType.HTTP: HttpTransport(egress=egress, clock=clock),
+        EndpointType.KAFKA: KafkaTransport(egress=egress),
+        EndpointType.REDIS_STREAM: RedisStreamTransport(egress=egress),
     }
     completer = Completer(store, hints.wake)
     executor = Executor(revisions, transports, completer.put, lambda: heartbeat.is_fenced, clock)
@@ -71,6 +76,7 @@ def build(settings: DispatcherSettings) -> list[Service]:
         slots=settings.worker_max_concurrent,
         poll_interval_sec=settings.worker_poll_interval_ms / 1000,
         may_claim=lambda: not heartbeat.is_fenced and completer.backlog < _MAX_UNWRITTEN,
+        unwritten=completer.unwritten,
     )
     servicer = DispatcherServicer(
         claimer.wake, lambda namespace, name: revisions.secrets.forget((namespace, name)), executor

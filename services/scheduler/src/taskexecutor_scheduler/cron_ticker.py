@@ -76,16 +76,19 @@ class CronTicker:
             late = [due.lane for due in upcoming if due.due_in_ms <= 0]
             if not late:
                 return self._due.learn(upcoming)
+            unreadable = 0
             for lane in late:
-                await self._tick(lane)
+                unreadable += await self._tick(lane)
+            if unreadable:
+                raise RuntimeError(f"{unreadable} schedules cannot be read; see the log")
 
-    async def _tick(self, lane: int) -> None:
+    async def _tick(self, lane: int) -> int:
+        """Handles a batch of a lane. Answers how many of its schedules cannot be read."""
         due = await self._store.find_due_cron_jobs(lane, self._batch)
         ticks = [tick for job in due if (tick := self._decide(job)) is not None]
         if ticks:
             self._wake_queues(await self._store.tick(ticks))
-        if len(ticks) < len(due):
-            raise RuntimeError(f"{len(due) - len(ticks)} schedules of lane {lane} cannot be read; see the log")
+        return len(due) - len(ticks)
 
     def _decide(self, job: DueCronJob) -> CronTick | None:
         try:

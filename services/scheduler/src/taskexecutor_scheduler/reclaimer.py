@@ -73,7 +73,7 @@ class Reclaimer:
         if self._calm_since is None or now - self._last_round > self._outage_sec:
             self._calm_since = now
         self._last_round = now
-        return self._calm_since + self._calm_sec - now
+        return self._calm_sec - (now - self._calm_since)
 
     async def _reclaim(self) -> None:
         while True:

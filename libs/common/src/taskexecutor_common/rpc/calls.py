@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import Any, cast
 
 import grpc
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from taskexecutor_common.errors import InternalError, InvalidRequest, TaskExecutorError
 from taskexecutor_common.observability import metrics
@@ -75,6 +75,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             try:
                 if isinstance(request, Undecodable):
                     raise InvalidRequest("the request cannot be read: it is damaged or nested too deeply")
+                _refuse_nul(request)
                 return await inner(request, context)
             except TaskExecutorError as error:
                 status = error.status_code.name
@@ -94,6 +95,13 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
                 _log.debug("call", method=method, status=status, request_id=request_id, ms=round(elapsed * 1000, 1))
 
         return answer
+
+
+def _refuse_nul(request: Message) -> None:
+    """No name, id or filter holds NUL, and the database takes no such text. Free JSON is checked where it is read."""
+    for field, value in request.ListFields():
+        if isinstance(value, str) and "\x00" in value:
+            raise InvalidRequest(f"{field.name}: must not contain NUL", field=field.name)
 
 
 def _catching(deserializer: Callable[[bytes], Any] | None) -> Callable[[bytes], Any] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from taskexecutor_common.store.jobs import JobStore
 
 _TRIES = 5
 _INSTANT_BEFORE = timedelta(microseconds=1)
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +152,13 @@ def preview(
     now: datetime,
     count: int,
 ) -> list[datetime]:
-    """The next `count` firings, fewer when the window ends before. Raises InvalidCron."""
+    """The first `count` firings from `starts_at`, else from `now` on; fewer when the window ends before.
+
+    Unlike a job, a preview may look at the past: what happened on some night is worth asking, too. Raises InvalidCron.
+    """
     schedule = CronSchedule.parse(expression, timezone, starts_at=starts_at, ends_at=ends_at)
     firings: list[datetime] = []
-    firing = schedule.first(now)
+    firing = schedule.first(now if starts_at is None else _BEGINNING)
     while firing is not None and len(firings) < count:
         firings.append(firing)
         firing = schedule.next_after(firing)

@@ -16,7 +16,6 @@ from taskexecutor_common.errors import (
     InvalidPayloadSpecRef,
     InvalidRequest,
     NameTaken,
-    NotServed,
     TaskExecutorError,
     TemplateResolutionFailed,
 )
@@ -26,8 +25,6 @@ from taskexecutor_common.model.setup import Reference, ReferenceKind
 from taskexecutor_common.store.endpoints import EndpointSettings, EndpointStore, ReferencesMissing
 from taskexecutor_common.store.setup import SetupStore
 from taskexecutor_common.templates import Placeholder, TemplateError
-
-SERVED_TYPES = frozenset({EndpointType.HTTP})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +42,6 @@ async def create_endpoint(
     endpoints: EndpointStore, setup: SetupStore, namespace: str, name: str, wanted: Registration
 ) -> Endpoint:
     """Registers an endpoint. Raises InvalidRequest, NameTaken, and the 422s of what it refers to."""
-    if wanted.endpoint_type not in SERVED_TYPES:
-        raise NotServed(f"type: {wanted.endpoint_type} endpoints are not served by this version", field="type")
     settings = await _settings(setup, namespace, wanted)
     try:
         created = await endpoints.create(namespace, name, uuid.uuid4(), wanted.endpoint_type, settings)

@@ -1,0 +1,49 @@
+"""The loops of a scheduler on a test's database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from taskexecutor_scheduler.cron_ticker import CronTicker
+from taskexecutor_scheduler.promoter import Promoter
+from tests.support.engine import Engine
+from tests.support.hints import HintedQueues
+
+LANES = range(2)
+INTERVAL_SEC = 60.0  # so that what happens sooner was not the interval's doing
+
+
+@pytest.fixture
+def hinted() -> HintedQueues:
+    """What the dispatchers were told."""
+    return HintedQueues()
+
+
+@pytest.fixture
+def make_promoter(engine: Engine, hinted: HintedQueues) -> Callable[[], Promoter]:
+    return lambda: Promoter(engine.timers, lanes=LANES, wake_queues=hinted, interval_sec=INTERVAL_SEC)
+
+
+@pytest.fixture
+def promoter(make_promoter: Callable[[], Promoter]) -> Promoter:
+    return make_promoter()
+
+
+@pytest.fixture
+def make_ticker(engine: Engine, hinted: HintedQueues) -> Callable[[], CronTicker]:
+    return lambda: CronTicker(
+        engine.timers,
+        lanes=LANES,
+        new_id=engine.new_id,
+        wake_queues=hinted,
+        interval_sec=INTERVAL_SEC,
+        batch=50,
+        grace_sec=10.0,
+    )
+
+
+@pytest.fixture
+def ticker(make_ticker: Callable[[], CronTicker]) -> CronTicker:
+    return make_ticker()

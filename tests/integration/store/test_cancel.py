@@ -1,0 +1,62 @@
+"""Cancelling: what waits, and nothing else, whoever else reaches for it at the same moment."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+from taskexecutor_common.model.state import ExecutionStatus
+from tests.integration.store.isolation import at_both_levels
+from tests.support.engine import LANE, NAMESPACE, Engine, retrying, succeeded
+
+
+async def test_cancelling_a_timer_removes_it(engine: Engine) -> None:
+    run_at = await engine.now() + timedelta(hours=1)
+    execution_id = await engine.create_one(await engine.endpoint(), run_at=run_at)
+    assert await engine.executions.cancel(NAMESPACE, execution_id)
+    assert await engine.waiting("timers") == []
+
+
+async def test_what_waits_for_its_retry_can_be_cancelled(engine: Engine) -> None:
+    worker, claim = await engine.running()
+    await worker.queue.finalise([retrying(claim, delay_ms=60_000)])
+    assert await engine.executions.cancel(NAMESPACE, claim.execution_id)
+    assert await engine.status(claim.execution_id) is ExecutionStatus.CANCELLED
+    assert await engine.waiting("timers") == []
+
+
+async def test_what_runs_cannot_be_cancelled(engine: Engine) -> None:
+    worker, claim = await engine.running()
+    assert not await engine.executions.cancel(NAMESPACE, claim.execution_id)
+    assert len(await worker.queue.finalise([succeeded(claim)])) == 1
+
+
+@at_both_levels
+async def test_of_a_cancellation_and_a_claim_at_once_one_wins(engine: Engine) -> None:
+    endpoint = await engine.endpoint()
+    created = [job.job_id for job in await engine.create(endpoint, 60)]
+    worker = await engine.worker()
+    *cancelled, claims, more = await asyncio.gather(
+        *(engine.executions.cancel(NAMESPACE, execution_id) for execution_id in created),
+        worker.queue.claim({endpoint.endpoint_id: 30}),
+        worker.queue.claim({endpoint.endpoint_id: 30}),
+    )
+    claimed = {claim.execution_id for claim in [*claims, *more]}
+    for execution_id, was_cancelled in zip(created, cancelled, strict=True):
+        assert was_cancelled is not (execution_id in claimed)
+        expected = ExecutionStatus.CANCELLED if was_cancelled else ExecutionStatus.RUNNING
+        assert await engine.status(execution_id) is expected
+
+
+@at_both_levels
+async def test_what_was_cancelled_while_it_was_promoted_is_not_delivered(engine: Engine) -> None:
+    endpoint = await engine.endpoint()
+    run_at = await engine.now() + timedelta(hours=1)
+    created = [job.job_id for job in await engine.create(endpoint, 40, run_at=run_at)]
+    await engine.timers_come_due()
+    await asyncio.gather(
+        engine.timers.promote(LANE), *(engine.executions.cancel(NAMESPACE, execution_id) for execution_id in created)
+    )
+    assert set(await engine.statuses(created)) == {ExecutionStatus.CANCELLED}
+    assert await engine.waiting("timers") == []
+    assert await (await engine.worker()).queue.claim({endpoint.endpoint_id: 100}) == []

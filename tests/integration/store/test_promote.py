@@ -1,0 +1,88 @@
+"""Promotion: what is due, nothing else, once."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from uuid import UUID
+
+from taskexecutor_common.model.state import ExecutionStatus
+from tests.integration.store.isolation import at_both_levels
+from tests.support.engine import LANE, NAMESPACE, Engine, retrying
+
+
+async def later(engine: Engine, count: int = 1) -> list[UUID]:
+    run_at = await engine.now() + timedelta(hours=1)
+    return [job.job_id for job in await engine.create(await engine.endpoint(), count, run_at=run_at)]
+
+
+async def test_only_what_is_due_is_promoted(engine: Engine) -> None:
+    (due,), (not_due,) = await later(engine), await later(engine)
+    await engine.timers_come_due([due])
+    moved = await engine.timers.promote(LANE)
+    assert list(moved.values()) == [1]
+    assert await engine.waiting() == [due]
+    assert await engine.waiting("timers") == [not_due]
+    assert await engine.statuses([due, not_due]) == [ExecutionStatus.QUEUED, ExecutionStatus.PENDING]
+
+
+async def test_a_promotion_says_which_queues_have_work(engine: Engine) -> None:
+    await later(engine, 2)
+    await later(engine, 3)
+    await engine.timers_come_due()
+    moved = await engine.timers.promote(LANE)
+    queues = {row[0]: row[1] for row in await engine.rows("SELECT queue, count(*) FROM ready_queue GROUP BY queue")}
+    assert moved == queues
+    assert sorted(moved.values()) == [2, 3]
+
+
+async def test_a_retry_stays_retrying_while_it_waits_to_be_claimed(engine: Engine) -> None:
+    worker, claim = await engine.running()
+    await worker.queue.finalise([retrying(claim)])
+    await engine.timers.promote(LANE)
+    assert await engine.waiting() == [claim.execution_id]
+    assert await engine.status(claim.execution_id) is ExecutionStatus.RETRYING
+
+
+async def test_a_cancelled_execution_is_not_revived_by_its_promotion(engine: Engine) -> None:
+    (execution_id,) = await later(engine)
+    await engine.timers_come_due()
+    timer = await engine.rows("SELECT lane, fire_at, execution_id, queue, priority FROM timers")
+    await engine.executions.cancel(NAMESPACE, execution_id)
+    await engine.rows("INSERT INTO timers VALUES (%s, %s, %s, %s, %s)", *timer[0])  # as if it had come between
+    await engine.timers.promote(LANE)
+    assert await engine.status(execution_id) is ExecutionStatus.CANCELLED
+
+
+@at_both_levels
+async def test_two_promoters_at_once_move_each_timer_once(engine: Engine) -> None:
+    created = [*await later(engine, 300), *await later(engine, 300)]
+    await engine.timers_come_due()
+
+    async def promote_all() -> int:
+        moved = 0
+        while batch := await engine.timers.promote(LANE):
+            moved += sum(batch.values())
+        return moved
+
+    moved = await asyncio.gather(promote_all(), promote_all(), promote_all())
+    assert sum(moved) == len(created)
+    assert sorted(await engine.waiting()) == sorted(created)
+    assert await engine.waiting("timers") == []
+
+
+async def test_one_promotion_is_bounded(engine: Engine) -> None:
+    await later(engine, 600)
+    await engine.timers_come_due()
+    assert [sum((await engine.timers.promote(LANE)).values()) for _ in range(3)] == [500, 100, 0]
+
+
+async def test_the_next_timer_is_told_by_the_databases_clock(engine: Engine) -> None:
+    assert await engine.timers.next_timers([LANE]) == []
+    await later(engine)
+    (upcoming,) = await engine.timers.next_timers([LANE, LANE + 1])
+    assert upcoming.lane == LANE
+    assert 3_590_000 < upcoming.due_in_ms <= 3_600_000
+    await engine.timers_come_due()
+    (late,) = await engine.timers.next_timers([LANE])
+    assert late.due_in_ms <= -1000
