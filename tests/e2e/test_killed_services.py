@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import TypeVar
@@ -123,3 +125,20 @@ async def check_history(system: System, endpoint: str, execution_ids: list[str])
         twice += requests[execution_id] > answered
     print(f"{lost} attempts lost their worker, {twice} executions were sent once more for it")
     return lost
+
+
+async def test_what_no_dispatcher_has_taken_yet_can_be_cancelled(mortal: System) -> None:
+    """A frozen dispatcher takes nothing, so that a job stays QUEUED for as long as the test needs."""
+    endpoint = await mortal.endpoint()
+    dispatcher = mortal.stack.pid("dispatcher")
+    os.kill(dispatcher, signal.SIGSTOP)
+    try:
+        job = await mortal.job(endpoint)
+        by_execution = await mortal.job(endpoint)
+        assert (await mortal.rest.get(f"/jobs/{job['job_id']}"))["execution"]["status"] == "QUEUED"
+        await mortal.rest.post(f"/jobs/{job['job_id']}/cancel")
+        await mortal.rest.post(f"/executions/{by_execution['execution']['execution_id']}/cancel")
+    finally:
+        os.kill(dispatcher, signal.SIGCONT)
+    later = await mortal.run(endpoint)
+    assert [request.key for request in mortal.receiver.requests(f"/{endpoint}")] == [later["execution_id"]]

@@ -26,6 +26,7 @@ _ALWAYS = (
 )
 _HTTP_ORIGIN = re.compile(r"(?i)\bhttps?://[^/{}\s]*")
 _EXAMPLE_ADDRESS = re.compile(r"[\w.-]+\.example:\d+")
+_LOOPBACK = "127.0.0.1:1"
 _DEADLINE_SEC = 10.0
 _POLL_SEC = 0.02
 _FAR_AWAY = "2199-01-01T00:00:00Z"
@@ -106,13 +107,15 @@ class Surface:
     def _brought_home(self, value: Any) -> Any:
         """Any JSON with all addresses in it replaced by ones on this machine: nothing here reaches the network."""
         if isinstance(value, dict):
-            return {key: self._brought_home(item) for key, item in value.items()}
+            return {
+                key: _LOOPBACK if _names_brokers(key, item) else self._brought_home(item) for key, item in value.items()
+            }
         if isinstance(value, list):
             return [self._brought_home(item) for item in value]
         if not isinstance(value, str):
             return value
         value = _HTTP_ORIGIN.sub(self._receiver.url(""), value)
-        return _EXAMPLE_ADDRESS.sub("127.0.0.1:1", value) if ".example:" in value else value
+        return _EXAMPLE_ADDRESS.sub(_LOOPBACK, value) if ".example:" in value else value
 
     def _fresh_named(self, collection: str) -> str:
         name = f"fresh-{next(self._numbers)}"
@@ -153,3 +156,8 @@ class Surface:
         while self._session.get(f"{self._url}/executions/{execution_id}").json()["status"] not in ("SUCCESS", "FAILED"):
             assert time.monotonic() < end, f"{execution_id} did not end"
             time.sleep(_POLL_SEC)
+
+
+def _names_brokers(key: str, value: Any) -> bool:
+    """Any text is an address to Kafka's clients."""
+    return key == "bootstrap_servers" and isinstance(value, str) and value != ""

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from tests.e2e_fuzz import document
 from tests.e2e_fuzz.surface import Surface
 
-EXAMPLES_PER_OPERATION = 20
+EXAMPLES_PER_OPERATION = 10
 
 
 def schema_of(raw: document.Json) -> schemathesis.BaseSchema:

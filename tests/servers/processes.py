@@ -69,11 +69,14 @@ class ServerProcess:
         return self._process
 
 
-def free_port() -> int:
+def free_port(largest: int = 65535) -> int:
     """A port of 127.0.0.1 that nobody listens on, for servers that cannot be asked which one they took."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        if port <= largest:
+            return port
 
 
 def wait_until(condition: Callable[[], bool], patience_sec: float, failure: str) -> None:

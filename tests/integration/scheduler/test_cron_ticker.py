@@ -81,8 +81,9 @@ async def test_of_many_tickers_at_once_one_wins_each_tick(
     assert len(hinted.queues) == len(await engine.waiting())
 
 
-async def test_a_tick_that_was_decided_on_an_old_schedule_is_not_made(engine: Engine, ticker: CronTicker) -> None:
-    """Between the look and the set the job was cancelled: the set compares."""
+async def test_a_job_that_was_retired_between_the_look_and_the_tick_does_not_tick(
+    engine: Engine, ticker: CronTicker
+) -> None:
     due = await this_minute(engine)
     job_id = await engine.create_cron(await engine.endpoint(), due)
     (found,) = await engine.timers.find_due_cron_jobs(0, 10)
@@ -92,6 +93,18 @@ async def test_a_tick_that_was_decided_on_an_old_schedule_is_not_made(engine: En
     assert await engine.timers.tick([tick]) == []
     assert await ticks(engine, job_id) == []
     assert (await job(engine, job_id)).status is JobStatus.RETIRED
+
+
+async def test_a_ticker_that_decided_long_ago_does_not_set_a_schedule_back(engine: Engine, ticker: CronTicker) -> None:
+    """Between its look and its set another ticker went on: the set compares."""
+    job_id = await engine.create_cron(await engine.endpoint(), await this_minute(engine) - 5 * MINUTE)
+    (found,) = await engine.timers.find_due_cron_jobs(0, 10)
+    late = ticker._decide(found)
+    assert late is not None
+    await ticker.run_once()
+    before = await job(engine, job_id)
+    assert await engine.timers.tick([late]) == []
+    assert (await job(engine, job_id)).next_run_at == before.next_run_at
 
 
 async def test_all_missed_ticks_fire_oldest_first(engine: Engine, ticker: CronTicker) -> None:

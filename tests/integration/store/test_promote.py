@@ -71,6 +71,17 @@ async def test_two_promoters_at_once_move_each_timer_once(engine: Engine) -> Non
     assert await engine.waiting("timers") == []
 
 
+async def test_what_another_promoter_has_in_its_hand_is_passed_over(engine: Engine) -> None:
+    held, free = await later(engine, 2)
+    await engine.timers_come_due()
+    await engine.rows("BEGIN")
+    await engine.rows("SELECT 1 FROM timers WHERE execution_id = %s FOR UPDATE", held)
+    moved = await asyncio.wait_for(engine.timers.promote(LANE), timeout=5)
+    await engine.rows("ROLLBACK")
+    assert list(moved.values()) == [1]
+    assert await engine.waiting() == [free]
+
+
 async def test_one_promotion_is_bounded(engine: Engine) -> None:
     await later(engine, 600)
     await engine.timers_come_due()
