@@ -1,9 +1,8 @@
 """The hot statements walk indexes, whatever the statistics say: what they touch does not grow with what waits.
 
-Counted are rows and pages, never time. 20,000 executions of 200 queues wait, and as many timers and schedules. Plans are
-made on a connection of the pool, at three moments: on a database that was never analysed and still empty, on
-one whose queues were empty and vacuumed (a night without work), and on the full tables. None is made again before the
-statements run on the full tables.
+Counted are rows and pages, never time. 20,000 executions of 200 queues wait, and as many timers and schedules. The
+connection is one of the pool and has run each statement until PostgreSQL would keep its plan: on new tables, on tables whose
+queues were empty and vacuumed (a night without work), and on full ones. Then the statements run on the full tables.
 """
 
 from __future__ import annotations

@@ -185,6 +185,15 @@ async def test_the_same_key_answers_the_existing_job(rest: Rest, immediate: Json
     assert again["input"] == INPUT
 
 
+async def test_of_many_creations_at_once_with_one_key_one_creates(system: System, rest: Rest) -> None:
+    body = {"endpoint": await system.endpoint(), "trigger": "IMMEDIATE", "idempotency_key": "once"}
+    answers = await asyncio.gather(*(rest.call("POST", "/jobs", {**body, "input": {"n": n}}) for n in range(50)))
+    assert sorted(answer.status for answer in answers) == [200] * 49 + [201]
+    assert len({answer.json["job_id"] for answer in answers}) == 1
+    await system.ended(answers[0].json["execution"]["execution_id"])
+    assert len(system.receiver.requests(f"/{body['endpoint']}")) == 1
+
+
 async def test_the_same_key_at_another_endpoint_is_another_job(system: System, immediate: Json) -> None:
     other = await system.endpoint()
     job = await system.job(other, idempotency_key=immediate["idempotency_key"])

@@ -56,6 +56,13 @@ def require_text(value: str, field: str, *, most: int) -> str:
     return value
 
 
+def require_bytes(value: str, field: str, *, most: int) -> str:
+    """Text of 1 to `most` bytes of UTF-8 without NUL."""
+    if (size := len(value.encode())) > most:
+        raise InvalidRequest(f"{field}: has {size} bytes, {most} is the most", field=field)
+    return require_text(value, field, most=most)
+
+
 def require_enum(value: int, names: Iterable[tuple[str, int]], field: str) -> str:
     """The name of an enum value; the zero value counts as missing. Numbers that are no value come through the gateway."""
     by_number = {number: name for name, number in names if number != 0}

@@ -217,7 +217,7 @@ def _log_row(
     if error is None:
         return None, None
     what = f"{error.type} {error.status_code}" if error.status_code is not None else error.type
-    said = f"attempt {claim.attempt_count} of {claim.max_attempts} failed: {what}: {error.message}"
+    said = f"attempt {claim.attempt_count} of {claim.max_attempts} failed: {what}: {error.message.rstrip('.')}"
     if next_status is ExecutionStatus.RETRYING:
         return LogLevel.WARN, f"{said}; the next attempt follows in {delay_ms / 1000:.3f} s"
     reason = "no attempts are left" if outcome.retryable else "this is not retried"

@@ -10,14 +10,14 @@ from taskexecutor_api import convert, pages
 from taskexecutor_api.auth import namespace
 from taskexecutor_api.operations import secrets as operations
 from taskexecutor_api.replies import created, deleted
-from taskexecutor_api.validate import page_size, require_name, require_text
+from taskexecutor_api.validate import page_size, require_bytes, require_name
 from taskexecutor_common.crypto import KeyRing
 from taskexecutor_common.errors import SecretNotFound
 from taskexecutor_common.rpc.calls import Context
 from taskexecutor_common.rpc.hints import DispatcherHints
 from taskexecutor_common.store.setup import SetupStore
 
-_MAX_VALUE_CHARS = 64 * 1024
+_MAX_VALUE_BYTES = 64 * 1024
 
 
 class SecretServicer(secret_pb2_grpc.SecretServiceServicer):
@@ -30,7 +30,7 @@ class SecretServicer(secret_pb2_grpc.SecretServiceServicer):
 
     async def CreateSecret(self, request: pb.CreateSecretRequest, context: Context) -> pb.Secret:
         """See secret.proto."""
-        name, value = require_name(request.name), require_text(request.value, "value", most=_MAX_VALUE_CHARS)
+        name, value = require_name(request.name), require_bytes(request.value, "value", most=_MAX_VALUE_BYTES)
         secret = await operations.create_secret(self._store, self._keys, namespace(), name, value)
         await created(context)
         return convert.secret(secret)
@@ -52,7 +52,7 @@ class SecretServicer(secret_pb2_grpc.SecretServiceServicer):
 
     async def UpdateSecret(self, request: pb.UpdateSecretRequest, context: Context) -> pb.Secret:
         """See secret.proto."""
-        value = require_text(request.value, "value", most=_MAX_VALUE_CHARS)
+        value = require_bytes(request.value, "value", most=_MAX_VALUE_BYTES)
         return convert.secret(
             await operations.rotate_secret(self._store, self._keys, self._hints, namespace(), request.name, value)
         )
