@@ -393,7 +393,7 @@ for header in ("bad name", "", "a:b", "ü", "Host", "Idempotency-Key", "webhook-
     invalid(f"spec.headers.{header}", f"header '{header}'", "POST", "/endpoints", http(headers={header: "x"}))
 invalid("spec.headers.X-A", "a line break", "POST", "/endpoints", http(headers={"X-A": "a\r\nX-B: c"}))
 invalid("spec.headers.X-A", "a number", "POST", "/endpoints", http(headers={"X-A": 5}))
-invalid("spec.headers.x-a", "twice", "POST", "/endpoints", http(headers={"X-A": "1", "x-a": "2"}))
+invalid(": is given twice", "twice", "POST", "/endpoints", http(headers={"X-A": "1", "x-a": "2"}))
 invalid("spec.method", "unknown", "POST", "/endpoints", http(method="HEAD"))
 invalid("spec.timeout", "unknown field", "POST", "/endpoints", http(timeout=5))
 for timeout in (0, 900_001, "5000", 1.5, -1):

@@ -16,11 +16,13 @@ from taskexecutor_common.rpc.server import RpcServer
 from taskexecutor_common.runtime.health import HealthMonitor
 from taskexecutor_common.runtime.instance import make_heartbeat, reachable_address
 from taskexecutor_common.runtime.process import run_process
+from taskexecutor_common.runtime.regions import ActiveRegions
 from taskexecutor_common.runtime.service import Service, run_services
 from taskexecutor_common.store.endpoints import EndpointStore
 from taskexecutor_common.store.instances import InstanceStore
 from taskexecutor_common.store.opening import OpenDatabase
 from taskexecutor_common.store.queue import QueueStore
+from taskexecutor_common.store.regions import RegionStore
 from taskexecutor_common.store.setup import SetupStore
 from taskexecutor_dispatcher.claimer import Claimer
 from taskexecutor_dispatcher.completer import Completer
@@ -94,7 +96,8 @@ def build(settings: DispatcherSettings) -> list[Service]:
         server.set_serving,
         {"database": heartbeat.problem, "claimer": claimer.problem, "completer": completer.problem},
     )
-    return [opened, hints, server, heartbeat, delivery, health]
+    regions = ActiveRegions(settings.region, RegionStore(database).list_all)
+    return [opened, hints, server, heartbeat, regions.loop, delivery, health]
 
 
 async def serve(settings: DispatcherSettings) -> None:

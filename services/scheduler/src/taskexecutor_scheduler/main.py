@@ -15,9 +15,11 @@ from taskexecutor_common.rpc.server import RpcServer
 from taskexecutor_common.runtime.health import HealthMonitor
 from taskexecutor_common.runtime.instance import make_heartbeat, reachable_address
 from taskexecutor_common.runtime.process import run_process
+from taskexecutor_common.runtime.regions import ActiveRegions
 from taskexecutor_common.runtime.service import Service, run_services
 from taskexecutor_common.store.instances import InstanceStore
 from taskexecutor_common.store.opening import OpenDatabase
+from taskexecutor_common.store.regions import RegionStore
 from taskexecutor_common.store.retention import RetentionStore
 from taskexecutor_common.store.timers import TimerStore
 from taskexecutor_scheduler.cron_ticker import CronTicker
@@ -75,7 +77,8 @@ def build(settings: SchedulerSettings) -> list[Service]:
         uuid.uuid4(),
         lambda: reachable_address(settings.internal_listen_addr, server.port, settings.advertise_addr),
     )
-    loops = [reclaimer.loop, promoter.loop, cron_ticker.loop, pruner.loop]
+    regions = ActiveRegions(settings.region, RegionStore(opened.database).list_all)
+    loops = [reclaimer.loop, promoter.loop, cron_ticker.loop, pruner.loop, regions.loop]
     health = HealthMonitor(
         server.set_serving, {"database": heartbeat.problem} | {loop.name: loop.problem for loop in loops}
     )
