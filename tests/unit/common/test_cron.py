@@ -194,6 +194,21 @@ def test_missed_ticks_are_the_oldest_ones_until_included() -> None:
     assert schedule.missed(utc("2025-01-01T09:00"), utc("2025-01-01T09:10"), 3) == missed[:3]
 
 
+@given(
+    expression=st.sampled_from(["* * * * *", "*/15 * * * *", "0 * * * *", "0 9 * * MON", "30 2 * * *", "0 0 1 1 *"]),
+    after_minutes=st.integers(0, 500_000),
+    length_minutes=st.integers(0, 200_000),
+)
+def test_the_latest_tick_is_the_last_of_the_missed_ones(
+    expression: str, after_minutes: int, length_minutes: int
+) -> None:
+    schedule = CronSchedule.parse(expression, "Europe/Berlin")
+    after = utc("2025-01-01") + after_minutes * MINUTE
+    until = after + min(length_minutes, 3_000 if expression == "* * * * *" else length_minutes) * MINUTE
+    missed = schedule.missed(after, until, 1_000_000)
+    assert schedule.latest(after, until) == (missed[-1] if missed else None)
+
+
 def test_nothing_is_missed_between_two_ticks() -> None:
     assert CronSchedule.parse("@hourly", "UTC").missed(utc("2025-01-01T09:00"), utc("2025-01-01T09:59"), 5) == []
 

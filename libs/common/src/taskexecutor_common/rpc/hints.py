@@ -30,15 +30,11 @@ class Peer(Protocol):
     """An instance that can be hinted; the store's Instance is one."""
 
     @property
-    def instance_id(self) -> UUID:
-        """Which instance."""
-
-    @property
     def address(self) -> str | None:
         """Where its internal rpc listens."""
 
 
-FindPeers = Callable[[], Awaitable[Collection[Any]]]
+FindPeers = Callable[[], Awaitable[Collection[Peer]]]
 
 
 class Peers:
