@@ -7,12 +7,15 @@ import time
 
 import pytest
 
+from taskexecutor_dispatcher.endpoints.kafka import REPORT_LAG_SEC
 from tests.integration.dispatcher.kafka.conftest import Deliver, MakeTopic
 from tests.integration.dispatcher.kafka.deliveries import PATIENCE_MS
 from tests.integration.dispatcher.kafka.records import records
 from tests.servers.kafka import Broker, Cluster
 
 DEAD = "127.0.0.1:1"
+SHORT_MS = 3000  # short for a delivery, and enough for a first one on a busy machine
+MACHINE_LAG_SEC = 5.0
 
 
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
@@ -32,7 +35,7 @@ async def test_dead_brokers_do_not_hold_up_living_ones(
     began = time.monotonic()
     assert (await deliver(cluster.bootstrap, topic)).succeeded
     assert (await deliver(cluster.bootstrap, topic)).succeeded
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < MACHINE_LAG_SEC
     assert not any(task.done() for task in stuck)
     for task in stuck:
         task.cancel()
@@ -43,18 +46,18 @@ async def test_a_frozen_broker_is_a_timeout_and_stores_no_record_twice(
     mortal_broker: Broker, make_topic: MakeTopic, deliver: Deliver
 ) -> None:
     topic = make_topic(on=mortal_broker)
-    assert (await deliver(mortal_broker.bootstrap, topic, value=b"before", timeout_ms=1000)).succeeded
+    assert (await deliver(mortal_broker.bootstrap, topic, value=b"before", timeout_ms=SHORT_MS)).succeeded
     mortal_broker.freeze()
     began = time.monotonic()
     outcomes = await asyncio.gather(
-        *(deliver(mortal_broker.bootstrap, topic, value=b"%d" % n, timeout_ms=1000) for n in range(3))
+        *(deliver(mortal_broker.bootstrap, topic, value=b"%d" % n, timeout_ms=SHORT_MS) for n in range(3))
     )
-    assert time.monotonic() - began < 1 + 1.5 + 0.5
+    assert time.monotonic() - began < SHORT_MS / 1000 + REPORT_LAG_SEC + MACHINE_LAG_SEC
     for outcome in outcomes:
         assert outcome.error is not None
         assert outcome.error.to_json() == {
             "type": "TIMEOUT",
-            "message": "No broker confirmed the record within 1000 ms.",
+            "message": f"No broker confirmed the record within {SHORT_MS} ms.",
         }
         assert outcome.retryable
     mortal_broker.thaw()
@@ -70,9 +73,11 @@ async def test_a_broker_that_is_killed_while_it_is_waited_for_fails_the_attempt_
     mortal_broker: Broker, make_topic: MakeTopic, deliver: Deliver, acks: str
 ) -> None:
     topic = make_topic(on=mortal_broker)
-    assert (await deliver(mortal_broker.bootstrap, topic, value=b"before", acks=acks, timeout_ms=1000)).succeeded
+    assert (await deliver(mortal_broker.bootstrap, topic, value=b"before", acks=acks, timeout_ms=SHORT_MS)).succeeded
     mortal_broker.freeze()
-    delivery = asyncio.create_task(deliver(mortal_broker.bootstrap, topic, value=b"lost", acks=acks, timeout_ms=1000))
+    delivery = asyncio.create_task(
+        deliver(mortal_broker.bootstrap, topic, value=b"lost", acks=acks, timeout_ms=SHORT_MS)
+    )
     done, _ = await asyncio.wait([delivery], timeout=0.2)
     assert not done
     mortal_broker.kill()
@@ -102,9 +107,9 @@ async def test_a_record_that_timed_out_is_not_sent_when_the_broker_comes_back(
     mortal_broker: Broker, make_topic: MakeTopic, deliver: Deliver
 ) -> None:
     topic = make_topic(on=mortal_broker)
-    assert (await deliver(mortal_broker.bootstrap, topic, value=b"before", timeout_ms=1500)).succeeded
+    assert (await deliver(mortal_broker.bootstrap, topic, value=b"before", timeout_ms=SHORT_MS)).succeeded
     mortal_broker.kill()
-    outcome = await deliver(mortal_broker.bootstrap, topic, value=b"late", timeout_ms=1500)
+    outcome = await deliver(mortal_broker.bootstrap, topic, value=b"late", timeout_ms=SHORT_MS)
     assert outcome.error is not None
     assert outcome.error.type == "TIMEOUT"
     await asyncio.to_thread(mortal_broker.start)

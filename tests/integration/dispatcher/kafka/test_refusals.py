@@ -32,9 +32,9 @@ async def test_a_topic_that_is_not_there_may_be_tried_again(real_cluster: Cluste
 async def test_a_topic_that_is_made_meanwhile_is_found_by_the_next_attempt(
     real_cluster: Cluster, deliver: Deliver
 ) -> None:
-    assert not (await deliver(real_cluster.bootstrap, "made-later", timeout_ms=1000)).succeeded
+    assert not (await deliver(real_cluster.bootstrap, "made-later", timeout_ms=3000)).succeeded
     real_cluster.create_topic("made-later")
-    assert (await deliver(real_cluster.bootstrap, "made-later", timeout_ms=1000)).succeeded
+    assert (await deliver(real_cluster.bootstrap, "made-later", timeout_ms=3000)).succeeded
 
 
 async def test_a_missing_topic_does_not_hold_up_others(
