@@ -19,6 +19,11 @@ def _epoch_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def rfc3339(time: datetime) -> str:
+    """A UTC time as receivers and templates see it."""
+    return time.isoformat().replace("+00:00", "Z")
+
+
 @dataclass(frozen=True, slots=True)
 class Clock:
     """The clocks of a process."""

@@ -137,12 +137,10 @@ class Claimer:
         quotas = self._queues.take(free)
         try:
             claims = await self._store.claim(quotas)
-        except AmbiguousResult:
-            # It may have been committed: then executions are RUNNING in this worker's name that it does not know of.
-            self._unsure = True
-            self._queues.add(quotas)
-            raise
-        except BaseException:
+        except BaseException as error:
+            # An ambiguous one may have been committed: then executions are RUNNING in this worker's name that it does not
+            # know of.
+            self._unsure = self._unsure or isinstance(error, AmbiguousResult)
             self._queues.add(quotas)
             raise
         self._queues.give_back(quotas, Counter(claim.queue for claim in claims))

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import orjson
 
 from taskexecutor_common.backoff import retry_delay_ms
-from taskexecutor_common.clock import Clock
+from taskexecutor_common.clock import Clock, rfc3339
 from taskexecutor_common.crypto import DecryptionFailed
 from taskexecutor_common.endpoint_types.base import DeliveryIdentity, InvalidDestination
 from taskexecutor_common.errors import TaskExecutorError, Unavailable
@@ -65,7 +65,7 @@ class Executor:
             self._put(self._result(claim, RetryPolicy(), INTERRUPTED, 0))
             return
         except Exception as error:
-            self._give_up_or_leave(claim, error)
+            self._give_up(claim, error)
             return
         outcome = await self._attempt(claim, revision)
         if outcome is None:
@@ -113,7 +113,7 @@ class Executor:
             execution_id=execution_id_text(claim.execution_id),
             job_id=job_id_text(claim.job_id),
             attempt=claim.attempt_count,
-            scheduled_at=claim.scheduled_at.isoformat().replace("+00:00", "Z"),
+            scheduled_at=rfc3339(claim.scheduled_at),
         )
         try:
             secrets = await self._read_secrets(claim.namespace, revision)
@@ -127,9 +127,7 @@ class Executor:
             return _masked(outcome, Mask(secrets.values()))
         except asyncio.CancelledError:
             return INTERRUPTED
-        except (TemplateError, Unresolvable) as error:
-            return Outcome(error=DeliveryError("TEMPLATE_RESOLUTION_FAILED", str(error)), retryable=False)
-        except DecryptionFailed as error:
+        except (TemplateError, Unresolvable, DecryptionFailed) as error:
             return Outcome(error=DeliveryError("TEMPLATE_RESOLUTION_FAILED", str(error)), retryable=False)
         except InvalidDestination as error:
             return Outcome(error=DeliveryError("INVALID_DESTINATION", str(error)), retryable=False)
@@ -140,7 +138,7 @@ class Executor:
             _log.exception("delivery failed in our own code", execution_id=identity.execution_id)
             return Outcome(error=DeliveryError("INTERNAL_ERROR", "the delivery failed inside the dispatcher"))
 
-    def _give_up_or_leave(self, claim: Claim, error: Exception) -> None:
+    def _give_up(self, claim: Claim, error: Exception) -> None:
         """Without its endpoint revision nothing can be sent. A database that is away is no fault of the job."""
         _log.warning("endpoint revision unreadable", execution_id=execution_id_text(claim.execution_id), exc_info=error)
         retryable = isinstance(error, TaskExecutorError)
@@ -156,17 +154,7 @@ class Executor:
         config: dict[str, Any] = {}
         if claim.config_revision_id is not None:
             config = await self._revisions.configs.get(claim.config_revision_id)
-        return {
-            "input": claim.input or {},
-            "config": config,
-            "secret": secrets,
-            "execution": {
-                "id": identity.execution_id,
-                "attempt": identity.attempt,
-                "scheduled_at": identity.scheduled_at,
-            },
-            "job": {"id": identity.job_id, "version": claim.job_version},
-        }
+        return identity.scope(value=claim.input or {}, config=config, secrets=secrets, job_version=claim.job_version)
 
     def _result(self, claim: Claim, policy: RetryPolicy, outcome: Outcome, duration_ms: int) -> AttemptResult:
         """What follows from an outcome: success, another attempt, or the end."""

@@ -25,6 +25,16 @@ class DeliveryIdentity:
     scheduled_at: str
     """RFC 3339, the nominal time of the firing."""
 
+    def scope(self, *, value: Any, config: Any, secrets: Mapping[str, str], job_version: int) -> dict[str, Any]:
+        """All that the templates of this delivery may name; `value` is the job's input."""
+        return {
+            "input": value,
+            "config": config,
+            "secret": secrets,
+            "execution": {"id": self.execution_id, "attempt": self.attempt, "scheduled_at": self.scheduled_at},
+            "job": {"id": self.job_id, "version": job_version},
+        }
+
 
 class CompiledSpec(Protocol):
     """A spec that was checked and whose templates are parsed; made once per endpoint revision."""

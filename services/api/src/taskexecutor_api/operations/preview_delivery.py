@@ -13,8 +13,8 @@ import orjson
 
 from taskexecutor.internal.v1 import dispatcher_pb2, dispatcher_pb2_grpc
 from taskexecutor_api.endpoint_catalog import EndpointCatalog
-from taskexecutor_common.clock import Clock
-from taskexecutor_common.endpoint_types.base import CompiledSpec, InvalidDestination
+from taskexecutor_common.clock import Clock, rfc3339
+from taskexecutor_common.endpoint_types.base import CompiledSpec, DeliveryIdentity, InvalidDestination
 from taskexecutor_common.endpoint_types.registry import kind_of
 from taskexecutor_common.errors import InvalidConfigRef, TemplateResolutionFailed, Unavailable
 from taskexecutor_common.masking import Mask
@@ -116,14 +116,12 @@ class DeliveryPreview:
         self, compiled: CompiledSpec, value: dict[str, Any], config: Config | None, stand_in: str
     ) -> dict[str, Any]:
         names = {placeholder.path[0] for placeholder in compiled.placeholders if placeholder.namespace == "secret"}
-        return {
-            "input": value,
-            "config": config.values_json if config else {},
-            "secret": dict.fromkeys(names, stand_in),
-            "execution": {
-                "id": f"exec_{_NO_ID}",
-                "attempt": 1,
-                "scheduled_at": self._clock.now().isoformat().replace("+00:00", "Z"),
-            },
-            "job": {"id": f"job_{_NO_ID}", "version": 1},
-        }
+        identity = DeliveryIdentity(
+            execution_id=f"exec_{_NO_ID}", job_id=f"job_{_NO_ID}", attempt=1, scheduled_at=rfc3339(self._clock.now())
+        )
+        return identity.scope(
+            value=value,
+            config=config.values_json if config else {},
+            secrets=dict.fromkeys(names, stand_in),
+            job_version=1,
+        )
