@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
 
 from tests.support import components
+
+# A property says what is true, never how long it takes: a busy machine must not fail it.
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 pytest_plugins = ["tests.fixtures.postgres", "tests.fixtures.store"]
 

@@ -194,7 +194,6 @@ def test_missed_ticks_are_the_oldest_ones_until_included() -> None:
     assert schedule.missed(utc("2025-01-01T09:00"), utc("2025-01-01T09:10"), 3) == missed[:3]
 
 
-@settings(deadline=None)
 @given(
     expression=st.sampled_from(["* * * * *", "*/15 * * * *", "0 * * * *", "0 9 * * MON", "30 2 * * *", "0 0 1 1 *"]),
     after_minutes=st.integers(0, 500_000),
