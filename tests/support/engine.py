@@ -72,8 +72,8 @@ def success_of(execution_id: uuid.UUID, attempt_number: int) -> AttemptResult:
         next_status=ExecutionStatus.SUCCESS,
         retry_delay_ms=0,
         duration_ms=7,
-        output_json='{"status_code": 200}',
-        error_json=None,
+        output={"status_code": 200},
+        error=None,
         log_level=None,
         log_message=None,
     )
@@ -88,8 +88,8 @@ def failed(
         attempt_status=AttemptStatus.FAILED,
         next_status=next_status,
         retry_delay_ms=retry_delay_ms,
-        output_json=None,
-        error_json='{"type": "HTTP_ERROR", "status_code": 500, "message": "no"}',
+        output=None,
+        error={"type": "HTTP_ERROR", "status_code": 500, "message": "no"},
         log_level=LogLevel.WARN,
         log_message="attempt failed: 500",
     )

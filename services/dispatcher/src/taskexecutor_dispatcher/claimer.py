@@ -52,8 +52,8 @@ class Claimer:
         self._poll_interval_sec = poll_interval_sec
         self._may_claim = may_claim
         self._unwritten = unwritten
-        # By attempt: one that outlived its lease may run beside its successor, each in a slot of its own.
-        self._running: dict[tuple[UUID, int], asyncio.Task[None]] = {}
+        # By task: an attempt that outlived its lease may run beside its successor, each in a slot of its own.
+        self._running: dict[asyncio.Task[None], Claim] = {}
         self._changed = asyncio.Event()
         self._stopping = False
         self._task: asyncio.Task[None] | None = None
@@ -61,6 +61,7 @@ class Claimer:
         self._unsure = False
         self._round_at = time.monotonic()
         metrics.SLOTS.set(slots)
+        metrics.IN_FLIGHT.set_function(lambda: len(self._running))
 
     async def start(self) -> None:
         """Begins to claim."""
@@ -78,11 +79,11 @@ class Claimer:
         """Waits for the deliveries that run, then cancels those that are left and waits for their end."""
         if self._running:
             _log.info("waiting for deliveries", in_flight=len(self._running))
-            await asyncio.wait(self._running.values(), timeout=timeout_sec)
-        for task in self._running.values():
+            await asyncio.wait(self._running, timeout=timeout_sec)
+        for task in self._running:
             task.cancel()
         if self._running:
-            await asyncio.wait(self._running.values())
+            await asyncio.wait(self._running)
 
     def problem(self) -> str | None:
         """What a health check says: None while claiming goes on."""
@@ -150,8 +151,9 @@ class Claimer:
     async def _adopt(self) -> None:
         """Delivers what a claim with a lost answer had taken."""
         # Known before the look, because what is delivered and recorded meanwhile was not to be adopted either.
-        known = {*self._running, *self._unwritten()}
-        held = await self._store.find_held([execution_id for execution_id, _ in self._running])
+        running = {(claim.execution_id, claim.attempt_count) for claim in self._running.values()}
+        known = running | set(self._unwritten())
+        held = await self._store.find_held([execution_id for execution_id, _ in running])
         self._unsure = False
         for claim in held:
             if (claim.execution_id, claim.attempt_count) in known:
@@ -164,14 +166,11 @@ class Claimer:
         if claim.attempt_count == 1:
             metrics.LATENESS.observe(max(0.0, claim.late_ms / 1000))
         task = asyncio.create_task(self._deliver(claim))
-        attempt = (claim.execution_id, claim.attempt_count)
-        self._running[attempt] = task
-        task.add_done_callback(lambda _: self._end(attempt))
-        metrics.IN_FLIGHT.set(len(self._running))
+        self._running[task] = claim
+        task.add_done_callback(self._end)
 
-    def _end(self, attempt: tuple[UUID, int]) -> None:
-        del self._running[attempt]
-        metrics.IN_FLIGHT.set(len(self._running))
+    def _end(self, task: asyncio.Task[None]) -> None:
+        del self._running[task]
         if self._queues:
             self._changed.set()
 

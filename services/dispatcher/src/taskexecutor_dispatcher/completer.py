@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from uuid import UUID
@@ -19,7 +20,7 @@ from taskexecutor_common.store.queue import QueueStore
 _BATCH = 200
 _LINGER_SEC = 0.005
 _FAILURE_PAUSE_SEC = 0.5
-_UNWRITABLE = '{"type":"INTERNAL_ERROR","message":"the answer could not be stored"}'
+_UNWRITABLE = {"type": "INTERNAL_ERROR", "message": "the answer could not be stored"}
 
 _log = get_logger("completer")
 
@@ -123,7 +124,7 @@ class Completer:
     async def _write_without_answer(self, result: AttemptResult) -> None:
         """The last resort for a result that the database refuses: how it ended is kept, what was answered is not."""
         _log.exception("a result cannot be written", execution_id=execution_id_text(result.execution_id))
-        bare = dataclasses.replace(result, output_json=None, error_json=_UNWRITABLE, log_message=None, log_level=None)
+        bare = dataclasses.replace(result, output=None, error=_UNWRITABLE, log_message=None, log_level=None)
         try:
             self._account([bare], await self._store.finalise([bare]))
         except TaskExecutorError:
@@ -132,8 +133,8 @@ class Completer:
             _log.exception("given up; the lease will run out", execution_id=execution_id_text(result.execution_id))
 
     def _account(self, batch: Sequence[AttemptResult], done: Sequence[Finalised]) -> None:
-        for finalised in done:
-            metrics.EXECUTIONS_ENDED.labels(status=finalised.status.value).inc()
+        for status, count in Counter(finalised.status for finalised in done).items():
+            metrics.EXECUTIONS_ENDED.labels(status=status.value).inc(count)
         if lost := len(batch) - len(done):
             metrics.CLAIMS_LOST.inc(lost)
             recorded = {finalised.execution_id for finalised in done}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import random
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID, uuid4
 
-import orjson
+from prometheus_client import Counter, Histogram
 
 from taskexecutor_common.backoff import retry_delay_ms
 from taskexecutor_common.clock import Clock, rfc3339
@@ -59,8 +60,9 @@ class Executor:
     async def deliver(self, claim: Claim) -> None:
         """One attempt, from claim to result. Cancelling it is how a shutdown ends waiting: that is a result too."""
         started = time.perf_counter()
+        key = (claim.queue, claim.endpoint_revision)
         try:
-            revision = await self._revisions.endpoints.get((claim.queue, claim.endpoint_revision))
+            revision = self._revisions.endpoints.peek(key) or await self._revisions.endpoints.get(key)
         except asyncio.CancelledError:
             self._put(self._result(claim, RetryPolicy(), INTERRUPTED, 0))
             return
@@ -71,10 +73,7 @@ class Executor:
         if outcome is None:
             return
         elapsed = time.perf_counter() - started
-        metrics.ATTEMPT_SECONDS.labels(endpoint_type=revision.endpoint_type.value).observe(elapsed)
-        metrics.ATTEMPTS.labels(
-            endpoint_type=revision.endpoint_type.value, outcome=outcome.error.type if outcome.error else "SUCCESS"
-        ).inc()
+        _count_attempt(revision.endpoint_type, outcome, elapsed)
         self._put(self._result(claim, revision.retry_policy, outcome, round(elapsed * 1000)))
 
     async def send_once(
@@ -116,7 +115,7 @@ class Executor:
             scheduled_at=rfc3339(claim.scheduled_at),
         )
         try:
-            secrets = await self._read_secrets(claim.namespace, revision)
+            secrets = await self._read_secrets(claim.namespace, revision) if revision.secrets else {}
             request = revision.spec.render(await self._scope(claim, identity, secrets))
             if self._is_fenced():
                 _log.warning("fenced: not sent", execution_id=identity.execution_id, attempt=identity.attempt)
@@ -124,7 +123,7 @@ class Executor:
             outcome = await self._transports[revision.endpoint_type].deliver(
                 request, identity, revision.spec.timeout_ms
             )
-            return _masked(outcome, Mask(secrets.values()))
+            return _masked(outcome, Mask(secrets.values())) if secrets else outcome
         except asyncio.CancelledError:
             return INTERRUPTED
         except (TemplateError, Unresolvable, DecryptionFailed) as error:
@@ -175,11 +174,27 @@ class Executor:
             next_status=next_status,
             retry_delay_ms=delay,
             duration_ms=duration_ms,
-            output_json=None if outcome.output is None else orjson.dumps(outcome.output).decode(),
-            error_json=None if outcome.error is None else orjson.dumps(outcome.error.to_json()).decode(),
+            output=outcome.output,
+            error=outcome.error.to_json() if outcome.error else None,
             log_level=level,
             log_message=message,
         )
+
+
+def _count_attempt(endpoint_type: EndpointType, outcome: Outcome, elapsed_sec: float) -> None:
+    _seconds_of(endpoint_type).observe(elapsed_sec)
+    _attempts_of(endpoint_type, outcome.error.type if outcome.error else "SUCCESS").inc()
+
+
+# Looking a label up costs more than counting; both sets of labels are small.
+@functools.cache
+def _seconds_of(endpoint_type: EndpointType) -> Histogram:
+    return metrics.ATTEMPT_SECONDS.labels(endpoint_type=endpoint_type.value)
+
+
+@functools.cache
+def _attempts_of(endpoint_type: EndpointType, outcome: str) -> Counter:
+    return metrics.ATTEMPTS.labels(endpoint_type=endpoint_type.value, outcome=outcome)
 
 
 def _may_retry(claim: Claim, policy: RetryPolicy, outcome: Outcome) -> bool:

@@ -26,6 +26,13 @@ ValueT = TypeVar("ValueT")
 _MAX_ENTRIES = 10_000
 
 
+@dataclass(slots=True)
+class _Entry(Generic[ValueT]):
+    value: ValueT
+    since: float
+    """Of its load or its last use."""
+
+
 class Cache(Generic[KeyT, ValueT]):
     """Loads each value once however many ask at once, and keeps it for `ttl_sec` from its load, or from its last use."""
 
@@ -33,7 +40,7 @@ class Cache(Generic[KeyT, ValueT]):
         self._load = load
         self._ttl_sec = ttl_sec
         self._from_last_use = from_last_use
-        self._values: dict[KeyT, tuple[ValueT, float]] = {}
+        self._values: dict[KeyT, _Entry[ValueT]] = {}
         self._loading: dict[KeyT, asyncio.Task[ValueT]] = {}
 
     def peek(self, key: KeyT) -> ValueT | None:
@@ -42,12 +49,12 @@ class Cache(Generic[KeyT, ValueT]):
         if entry is None:
             return None
         now = time.monotonic()
-        if now - entry[1] > self._ttl_sec:
+        if now - entry.since > self._ttl_sec:
             del self._values[key]
             return None
         if self._from_last_use:
-            self._values[key] = (entry[0], now)
-        return entry[0]
+            entry.since = now
+        return entry.value
 
     async def get(self, key: KeyT) -> ValueT:
         """The value, loaded if need be. Whatever loading raises is the caller's."""
@@ -71,7 +78,7 @@ class Cache(Generic[KeyT, ValueT]):
         if self._loading.get(key) is task:
             if len(self._values) >= _MAX_ENTRIES:
                 self._values.pop(next(iter(self._values)))
-            self._values[key] = (value, time.monotonic())
+            self._values[key] = _Entry(value, time.monotonic())
         return value
 
 

@@ -14,7 +14,7 @@ from tests.support.engine import LOST, Engine, Worker, retrying, succeeded
 from tests.support.line import Line
 from tests.support.waiting import wait_until
 
-NUL = '{"body": "\\u0000"}'  # JSON that PostgreSQL's jsonb cannot hold
+NUL = {"body": "\0"}  # what PostgreSQL's jsonb cannot hold
 
 
 async def claimed(engine: Engine, count: int, db: Database | None = None) -> tuple[Worker, list[Claim]]:
@@ -57,7 +57,7 @@ async def test_a_result_that_cannot_be_stored_does_not_take_its_neighbours_with_
     bad, *good = claims
     for claim in good[:2]:
         completer.put(succeeded(claim))
-    completer.put(replace(succeeded(bad), output_json=NUL))
+    completer.put(replace(succeeded(bad), output=NUL))
     for claim in good[2:]:
         completer.put(succeeded(claim))
     await completer.start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from taskexecutor_common.model.endpoint import EndpointType
@@ -59,8 +59,7 @@ class ExecutionLog:
     logged_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """An execution that this worker holds under a lease. Times measured by the database's clock."""
 
     execution_id: UUID
@@ -82,7 +81,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class AttemptResult:
-    """How a claimed attempt ended and what follows; JSON fields are serialised already."""
+    """How a claimed attempt ended and what follows. Field by field what `finalise_executions` reads, as JSON."""
 
     execution_id: UUID
     attempt_number: int
@@ -90,14 +89,13 @@ class AttemptResult:
     next_status: ExecutionStatus
     retry_delay_ms: int
     duration_ms: int
-    output_json: str | None
-    error_json: str | None
+    output: dict[str, Any] | None
+    error: dict[str, Any] | None
     log_level: LogLevel | None
     log_message: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Finalised:
+class Finalised(NamedTuple):
     """A result that was recorded. `run_at` is the time of the next attempt, unknown where the answer had been lost."""
 
     execution_id: UUID

@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+import orjson
+
 from taskexecutor_common.errors import AmbiguousResult
 from taskexecutor_common.model.execution import AttemptResult, Claim, Finalised
 from taskexecutor_common.observability import metrics
@@ -89,16 +91,8 @@ class QueueStore:
             "finalise_executions",
             Finalised,
             worker_id=self._worker_id,
-            execution_ids=[r.execution_id for r in results],
-            attempt_numbers=[r.attempt_number for r in results],
-            attempt_statuses=[r.attempt_status.value for r in results],
-            next_statuses=[r.next_status.value for r in results],
-            retry_delays_ms=[r.retry_delay_ms for r in results],
-            durations_ms=[r.duration_ms for r in results],
-            outputs=[r.output_json for r in results],
-            errors=[r.error_json for r in results],
-            log_levels=[r.log_level.value if r.log_level else None for r in results],
-            log_messages=[r.log_message for r in results],
+            # One document: psycopg needs eight times as long for ten arrays of this.
+            results=orjson.dumps(results).decode(),
             repeatable=False,
         )
 

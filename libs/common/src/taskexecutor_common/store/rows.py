@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import typing
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -16,19 +15,19 @@ RowT = TypeVar("RowT")
 
 
 @functools.cache
-def _enums(model: type[Any]) -> dict[str, type[Enum]]:
-    """The fields of a dataclass that hold an enum, `Enum | None` included."""
-    hints = typing.get_type_hints(model)
-    found: dict[str, type[Enum]] = {}
-    for field in fields(model):
-        for candidate in (hints[field.name], *typing.get_args(hints[field.name])):
+def _enums(model: type[Any]) -> dict[str, dict[str, Enum]]:
+    """The fields of a model that hold an enum, `Enum | None` included: its members by value."""
+    found: dict[str, dict[str, Enum]] = {}
+    for name, hint in typing.get_type_hints(model).items():
+        for candidate in (hint, *typing.get_args(hint)):
             if isinstance(candidate, type) and issubclass(candidate, Enum):
-                found[field.name] = candidate
+                found[name] = {member.value: member for member in candidate}
     return found
 
 
 def model_row(model: type[RowT]) -> Callable[[AsyncCursor[Any]], RowMaker[RowT]]:
-    """A psycopg row factory that calls `model(column=value, ...)`, text columns of enum fields turned into enums."""
+    """A psycopg row factory that makes a `model`, a dataclass or named tuple, of each row, text columns of enum fields
+    turned into enums. Statements list their columns in the order of its fields (tests/contract/test_statements.py)."""
     enums = _enums(model)  # type: ignore[arg-type]  # classes are hashable; typeshed asks for proof
 
     def factory(cursor: AsyncCursor[Any]) -> RowMaker[RowT]:
@@ -36,13 +35,15 @@ def model_row(model: type[RowT]) -> Callable[[AsyncCursor[Any]], RowMaker[RowT]]
         converters = [(index, enums[name]) for index, name in enumerate(names) if name in enums]
 
         def make(values: Sequence[Any]) -> RowT:
-            if converters:
-                values = list(values)
-                for index, enum in converters:
-                    if values[index] is not None:
-                        values[index] = enum(values[index])
-            return model(**dict(zip(names, values, strict=True)))
+            return model(*values)
 
-        return make
+        def make_with_enums(values: Sequence[Any]) -> RowT:
+            converted = list(values)
+            for index, members in converters:
+                if converted[index] is not None:
+                    converted[index] = members[converted[index]]
+            return model(*converted)
+
+        return make_with_enums if converters else make
 
     return factory

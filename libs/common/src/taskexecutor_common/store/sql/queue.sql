@@ -69,12 +69,8 @@ LIMIT 1000;
 WITH r AS MATERIALIZED (
     SELECT x.execution_id, x.attempt_number, x.attempt_status, x.next_status, x.retry_delay_ms, x.duration_ms,
         x.output, x.error, x.log_level, x.log_message
-    FROM unnest(
-        %(execution_ids)s::uuid[], %(attempt_numbers)s::integer[], %(attempt_statuses)s::text[],
-        %(next_statuses)s::text[], %(retry_delays_ms)s::bigint[], %(durations_ms)s::bigint[],
-        %(outputs)s::text[], %(errors)s::text[], %(log_levels)s::text[], %(log_messages)s::text[]
-    ) AS x (execution_id, attempt_number, attempt_status, next_status, retry_delay_ms, duration_ms,
-        output, error, log_level, log_message)
+    FROM jsonb_to_recordset(%(results)s::jsonb) AS x (execution_id uuid, attempt_number integer, attempt_status text,
+        next_status text, retry_delay_ms bigint, duration_ms bigint, output jsonb, error jsonb, log_level text, log_message text)
 ), done AS (
     UPDATE executions AS e
     SET status = r.next_status, worker_id = NULL, duration_ms = r.duration_ms,
@@ -93,7 +89,7 @@ WITH r AS MATERIALIZED (
 ), noted AS (
     INSERT INTO attempts (execution_id, attempt_number, region, worker_id, status, started_at, completed_at, duration_ms, output, error)
     SELECT d.execution_id, d.attempt_number, d.region, %(worker_id)s::uuid, d.attempt_status, d.started_at, now(),
-        d.duration_ms, d.output::jsonb, d.error::jsonb
+        d.duration_ms, d.output, d.error
     FROM done AS d
     ON CONFLICT (execution_id, attempt_number) DO NOTHING
     RETURNING execution_id
