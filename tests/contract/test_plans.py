@@ -77,7 +77,9 @@ class Hot:
 
 
 FIRST_QUEUES = f"ARRAY(SELECT {QUEUE.format(queues=QUEUES)} FROM generate_series(1, 10) AS n)"
-CLAIMED = f"ARRAY(SELECT {LEASED} FROM generate_series(1, {BATCH}) AS n)"
+FAILURES = f"""(SELECT jsonb_agg(jsonb_build_object('execution_id', {LEASED}, 'attempt_number', 1, 'attempt_status', 'FAILED',
+    'next_status', 'RETRYING', 'retry_delay_ms', 1000, 'duration_ms', 5, 'error', jsonb_build_object(), 'log_level', 'WARN',
+    'log_message', 'no')) FROM generate_series(1, {BATCH}) AS n)"""
 
 
 def each(value: str, count: int = BATCH) -> str:
@@ -92,16 +94,7 @@ HOT = {
     "finalise_executions": Hot(
         {
             "worker_id": f"'{WORKER}'",
-            "execution_ids": CLAIMED,
-            "attempt_numbers": each("1"),
-            "attempt_statuses": each("'FAILED'::text"),
-            "next_statuses": each("'RETRYING'::text"),
-            "retry_delays_ms": each("1000::bigint"),
-            "durations_ms": each("5::bigint"),
-            "outputs": each("NULL::text"),
-            "errors": each("'{}'::text"),
-            "log_levels": each("'WARN'::text"),
-            "log_messages": each("'no'::text"),
+            "results": FAILURES,
         },
         rows=BATCH,
     ),

@@ -9,7 +9,7 @@ import pathlib
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from taskexecutor_local import readiness, tether
 from taskexecutor_local.data_folder import DataFolder
@@ -18,7 +18,6 @@ from taskexecutor_local.ports import LOOPBACK, free_ports
 from taskexecutor_local.postgres import SOCKET_PATH_LIMIT, EmbeddedPostgres
 from taskexecutor_local.process import Program
 
-SERVICES = ("api", "scheduler", "dispatcher")
 API_SOCKET = "api.sock"
 ADMIN_SOCKET = "envoy-admin.sock"
 
@@ -29,8 +28,8 @@ class Addresses:
 
     http_port: int
     sockets: pathlib.Path  # folder of unix sockets
-    targets: Mapping[str, str]  # service -> gRPC target, `host:port` or `unix:path`
-    metrics: Mapping[str, str]  # service -> `host:port` of /metrics
+    targets: Mapping[str, str]  # service process -> gRPC target, `host:port` or `unix:path`
+    metrics: Mapping[str, str]  # service process -> `host:port` of /metrics
 
     @property
     def url(self) -> str:
@@ -38,19 +37,22 @@ class Addresses:
         return f"http://{LOOPBACK}:{self.http_port}"
 
 
-def choose_addresses(folder: DataFolder, http_port: int) -> Addresses:
+def service_names(dispatchers: int) -> tuple[str, ...]:
+    """The processes of our own services: `api`, `scheduler`, `dispatcher`, `dispatcher-2` and so on."""
+    return ("api", "scheduler", "dispatcher", *(f"dispatcher-{number}" for number in range(2, dispatchers + 1)))
+
+
+def choose_addresses(folder: DataFolder, http_port: int, services: Sequence[str]) -> Addresses:
     """Free ports; the api, which only Envoy calls, gets a unix socket, which is faster."""
-    gateway_port, scheduler, dispatcher, *metrics = free_ports(3 + len(SERVICES))
+    gateway_port, *ports = free_ports(1 + 2 * len(services))
+    listening, metrics = ports[: len(services)], ports[len(services) :]
     sockets = socket_folder(folder.path)
+    targets = {name: f"{LOOPBACK}:{port}" for name, port in zip(services, listening, strict=True)}
     return Addresses(
         http_port=http_port or gateway_port,
         sockets=sockets,
-        targets={
-            "api": f"unix:{sockets / API_SOCKET}",
-            "scheduler": f"{LOOPBACK}:{scheduler}",
-            "dispatcher": f"{LOOPBACK}:{dispatcher}",
-        },
-        metrics={name: f"{LOOPBACK}:{port}" for name, port in zip(SERVICES, metrics, strict=True)},
+        targets=targets | {"api": f"unix:{sockets / API_SOCKET}"},
+        metrics={name: f"{LOOPBACK}:{port}" for name, port in zip(services, metrics, strict=True)},
     )
 
 
@@ -85,13 +87,14 @@ def postgres(server: EmbeddedPostgres, folder: DataFolder, environment: Mapping[
 
 
 def service(name: str, addresses: Addresses, folder: DataFolder, environment: Mapping[str, str]) -> Program:
-    """One of our own services."""
+    """A process of one of our own services, by its name among `service_names`."""
     target = addresses.targets[name]
+    kind, _, _ = name.partition("-")
     # Peers are told the loopback address: the host's name, which is the default, may mean another interface.
     listen = {"TE_LISTEN_ADDR"} if name == "api" else {"TE_INTERNAL_LISTEN_ADDR", "TE_ADVERTISE_ADDR"}
     return Program(
         name=name,
-        command=script(f"taskexecutor-{name}"),
+        command=script(f"taskexecutor-{kind}"),
         environment={**environment, **dict.fromkeys(listen, target), "TE_METRICS_ADDR": addresses.metrics[name]},
         log_path=folder.log(name),
         is_ready=readiness.grpc_health(target),

@@ -45,7 +45,8 @@ class Stack:
     ) -> None:
         self.settings = settings
         self.processes: dict[str, Process] = {}
-        self.addresses = programs.choose_addresses(folder, settings.http_port)
+        self._services = programs.service_names(settings.dispatcher_processes)
+        self.addresses = programs.choose_addresses(folder, settings.http_port, self._services)
         self.api_key = settings.bootstrap_api_key or folder.kept("api_key", generate_key)
         self._folder = folder
         self._inherited = environment
@@ -66,7 +67,10 @@ class Stack:
         return self._server.socket_dsn or self._server.dsn
 
     def pid(self, name: str) -> int:
-        """Process id of `postgres`, `api`, `scheduler`, `dispatcher` or `envoy`; LookupError while it is down."""
+        """Process id of `postgres`, `api`, `scheduler`, `dispatcher` (the second one is `dispatcher-2`) or `envoy`.
+
+        LookupError while it is down.
+        """
         pid = self.processes[name].pid
         if pid is None:
             raise LookupError(f"{name} is not running")
@@ -94,13 +98,13 @@ class Stack:
         environment = self.environment()
         await self._run("taskexecutor-migrate", [], environment)
         await self._run("taskexecutor-admin", ["keys", "ensure"], {**environment, "TE_BOOTSTRAP_API_KEY": self.api_key})
-        services = [programs.service(n, self.addresses, self._folder, environment) for n in programs.SERVICES]
+        services = [programs.service(n, self.addresses, self._folder, environment) for n in self._services]
         await self._start(*services)
         await self._start(programs.envoy(self.addresses, self._folder, self._foreign_environment()))
 
     async def stop(self) -> None:
         """Stops all that runs, gracefully; answers that were begun are finished."""
-        for names in (("envoy",), programs.SERVICES, ("postgres",)):
+        for names in (("envoy",), self._services, ("postgres",)):
             running = [self.processes[name] for name in names if name in self.processes]
             await asyncio.gather(*(process.stop() for process in running))
         self._folder.forget_run()
