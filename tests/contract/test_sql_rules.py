@@ -37,7 +37,7 @@ BANNED_ANYWHERE = {
     r"'-?infinity'": "CockroachDB makes a date of it",
 }
 BANNED_IN_STATEMENTS = BANNED_ANYWHERE | {
-    r"\*(?!\s*(?:1000|interval)\b)(?<!\(\*)": "list the columns",
+    r"(?:\bSELECT|,|\.)\s*\*": "list the columns",
     r"\bUPSERT\b|\bMERGE\b|\bLOCK TABLE\b|\bTABLESAMPLE\b|\bGROUPING SETS\b|RETURNING NOTHING|=>": "one engine only",
     r"\bLISTEN\b|\bNOTIFY\b|\bpg_\w+|\w*advisory\w*": "one engine only; take a row for a lock",
     r"\bmake_interval\b|\bdate_bin\b|\bisfinite\b|\bjustify_\w+|\bage\(|\bpg_sleep\b": "absent in CockroachDB",

@@ -17,7 +17,7 @@ import psycopg
 
 from taskexecutor_common.clock import Clock
 from taskexecutor_common.ids import LaneIds, dedup_hash
-from taskexecutor_common.model.endpoint import EndpointType, RetryPolicy
+from taskexecutor_common.model.endpoint import EndpointFlow, EndpointType, FlowControl, RetryPolicy
 from taskexecutor_common.model.execution import AttemptResult, Claim, Execution
 from taskexecutor_common.model.job import CatchUp, CreatedJob, NewCronJob, NewJob, Trigger
 from taskexecutor_common.model.state import AttemptStatus, ExecutionStatus, LogLevel
@@ -25,6 +25,7 @@ from taskexecutor_common.store.cron_jobs import CronJobStore
 from taskexecutor_common.store.database import Database
 from taskexecutor_common.store.endpoints import EndpointSettings, EndpointStore
 from taskexecutor_common.store.executions import ExecutionStore
+from taskexecutor_common.store.flow import FlowStore
 from taskexecutor_common.store.instances import InstanceStore
 from taskexecutor_common.store.jobs import JobStore
 from taskexecutor_common.store.queue import QueueStore
@@ -112,6 +113,7 @@ class Engine:
         self.timers = TimerStore(db)
         self.setup = SetupStore(db)
         self.endpoints = EndpointStore(db)
+        self.flows = FlowStore(db)
         self.instances = InstanceStore(db, REGION, DEAD_AFTER_MS, SLACK_MS)
         self._ids = LaneIds(1, Clock().epoch_ms)
 
@@ -126,11 +128,17 @@ class Engine:
         payload_spec: str | None = None,
         namespace: str = NAMESPACE,
         spec: dict[str, Any] | None = None,
+        flow_control: FlowControl | None = None,
     ) -> MadeEndpoint:
         """A new HTTP endpoint."""
         made = MadeEndpoint(uuid.uuid4(), f"endpoint-{next(_names)}")
         settings = self.settings(
-            max_attempts=max_attempts, timeout_ms=timeout_ms, config=config, payload_spec=payload_spec, spec=spec
+            max_attempts=max_attempts,
+            timeout_ms=timeout_ms,
+            config=config,
+            payload_spec=payload_spec,
+            spec=spec,
+            flow_control=flow_control,
         )
         assert await self.endpoints.create(namespace, made.name, made.endpoint_id, EndpointType.HTTP, settings)
         return made
@@ -143,6 +151,7 @@ class Engine:
         config: str | None = None,
         payload_spec: str | None = None,
         spec: dict[str, Any] | None = None,
+        flow_control: FlowControl | None = None,
     ) -> EndpointSettings:
         """Settings of an endpoint."""
         return EndpointSettings(
@@ -152,6 +161,7 @@ class Engine:
             retry_policy=RetryPolicy(max_attempts=max_attempts, initial_delay_ms=1),
             timeout_ms=timeout_ms,
             references=[],
+            flow_control=flow_control or FlowControl(),
         )
 
     def job(self, endpoint: MadeEndpoint, *, key: str | None = None, run_at: datetime | None = None) -> NewJob:
@@ -268,6 +278,10 @@ class Engine:
         assert isinstance(moment, datetime)
         return moment
 
+    async def flow(self, endpoint: MadeEndpoint) -> EndpointFlow:
+        """Where an endpoint's limits stand."""
+        return (await self.flows.get([endpoint.endpoint_id]))[endpoint.endpoint_id]
+
     async def execution(self, execution_id: uuid.UUID) -> Execution:
         """An execution as callers see it."""
         found = await self.executions.get(NAMESPACE, execution_id)
@@ -304,6 +318,21 @@ class Engine:
         due_at = await self.value("SELECT now() - interval '1 second'")
         await self.rows("UPDATE timers SET fire_at = %s WHERE execution_id = ANY (%s)", due_at, chosen)
         await self.rows("UPDATE executions SET run_at = %s WHERE execution_id = ANY (%s)", due_at, chosen)
+
+    async def closed_for_long_enough(self, endpoint: MadeEndpoint) -> None:
+        """What closed an endpoint for a time is over."""
+        await self.rows(
+            "UPDATE endpoint_flow SET closed_until = now() WHERE endpoint_id = %s AND closed_until IS NOT NULL",
+            endpoint.endpoint_id,
+        )
+
+    async def tokens_grow(self, endpoint: MadeEndpoint, seconds: float) -> None:
+        """An endpoint with a rate has rested for so long."""
+        await self.rows(
+            "UPDATE endpoint_flow SET tokens_at = tokens_at - %s * interval '1 second' WHERE endpoint_id = %s",
+            seconds,
+            endpoint.endpoint_id,
+        )
 
     async def leases_run_out(self) -> None:
         """All leases, and the slack that they are given, are over."""

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from taskexecutor_common.errors import AmbiguousResult, TaskExecutorError
 from taskexecutor_common.ids import execution_id_text
-from taskexecutor_common.model.execution import Claim
+from taskexecutor_common.model.execution import Claim, QueueState
 from taskexecutor_common.observability import metrics
 from taskexecutor_common.observability.logging import get_logger
 from taskexecutor_common.store.queue import QueueStore
@@ -95,6 +95,11 @@ class Claimer:
         self._queues.add(queues)
         self._changed.set()
 
+    def make_room(self, queues: Iterable[UUID]) -> None:
+        """Deliveries of these endpoints with limits have ended: others may begin."""
+        self._queues.add_limited(queues)
+        self._changed.set()
+
     async def _run(self) -> None:
         while not self._stopping:
             self._changed.clear()
@@ -109,7 +114,8 @@ class Claimer:
                 await self._sleep(_FAILURE_PAUSE_SEC)
             else:
                 if not progressed:
-                    await self._sleep(self._poll_interval_sec)
+                    opens_in_sec = self._queues.open_due()
+                    await self._sleep(min(self._poll_interval_sec, opens_in_sec or self._poll_interval_sec))
 
     async def _round(self) -> bool:
         """One look or claim. False: nothing to do until something changes."""
@@ -119,7 +125,8 @@ class Claimer:
             await self._adopt()
         if time.monotonic() - self._looked_at >= self._poll_interval_sec:
             self._looked_at = time.monotonic()
-            self._queues.add(await self._store.find_waiting_queues())
+            self._note_all(await self._store.find_waiting_queues())
+        self._queues.open_due()
         if not self._queues:
             return False
         if (free := await self._free_slots()) == 0:
@@ -144,9 +151,16 @@ class Claimer:
             self._unsure = self._unsure or isinstance(error, AmbiguousResult)
             self._queues.add(quotas)
             raise
-        self._queues.give_back(quotas, Counter(claim.queue for claim in claims))
+        short = self._queues.give_back(quotas, Counter(claim.queue for claim in claims))
         for claim in claims:
             self._begin(claim)
+        if short:
+            self._queues.note(await self._store.look_at_queues(short), gave_nothing=True)
+
+    def _note_all(self, states: list[QueueState]) -> None:
+        metrics.QUEUES_WAITING.set(len(states))
+        metrics.QUEUES_HELD_BACK.set(sum(state.opens_in_ms != 0 for state in states))
+        self._queues.note(states)
 
     async def _adopt(self) -> None:
         """Delivers what a claim with a lost answer had taken."""

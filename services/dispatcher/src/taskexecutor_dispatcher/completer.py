@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -28,12 +28,16 @@ _log = get_logger("completer")
 class Completer:
     """Takes results at any rate and loses none while it lives: what cannot be written is tried again.
 
-    `wake_at` is told when the next attempt of a retried execution is due, so that the scheduler wakes in time.
+    `wake_at` is told when the next attempt of a retried execution is due, so that the scheduler wakes in time; `make_room`,
+    which endpoints with limits have room for another delivery.
     """
 
-    def __init__(self, store: QueueStore, wake_at: Callable[[datetime], None]) -> None:
+    def __init__(
+        self, store: QueueStore, wake_at: Callable[[datetime], None], make_room: Callable[[Collection[UUID]], None]
+    ) -> None:
         self._store = store
         self._wake_at = wake_at
+        self._make_room = make_room
         self._pending: list[AttemptResult] = []
         self._arrived = asyncio.Event()
         self._full = asyncio.Event()
@@ -145,6 +149,8 @@ class Completer:
                         execution_id=execution_id_text(result.execution_id),
                         attempt=result.attempt_number,
                     )
+        if freed := {finalised.counted_for for finalised in done if finalised.counted_for is not None}:
+            self._make_room(freed)
         retries = [f.run_at for f in done if f.status is ExecutionStatus.RETRYING and f.run_at is not None]
         if retries:
             self._wake_at(min(retries))

@@ -30,6 +30,10 @@ from taskexecutor_dispatcher.revisions import Revision, Revisions, Unresolvable
 
 _log = get_logger("executor")
 
+# Statuses whose Retry-After speaks of the receiver as a whole (RFC 6585, section 4; RFC 9110, 15.6.4).
+_ASKS_FOR_REST = (429, 503)
+_MOST_UNCOUNTED_ATTEMPTS = 100
+
 INTERRUPTED = Outcome(
     error=DeliveryError(
         "WORKER_LOST", "the dispatcher was shut down before the answer came; whether the delivery was made is not known"
@@ -158,15 +162,18 @@ class Executor:
     def _result(self, claim: Claim, policy: RetryPolicy, outcome: Outcome, duration_ms: int) -> AttemptResult:
         """What follows from an outcome: success, another attempt, or the end."""
         delay = 0
+        close_ms = _rest_ms(claim, policy, outcome)
         if outcome.succeeded:
             next_status = ExecutionStatus.SUCCESS
+        elif close_ms is not None:
+            next_status, delay = ExecutionStatus.RETRYING, close_ms
         elif _may_retry(claim, policy, outcome):
             next_status = ExecutionStatus.RETRYING
             if outcome is not INTERRUPTED:
                 delay = retry_delay_ms(policy, claim.attempt_count, outcome.retry_after_ms, random.random)
         else:
             next_status = ExecutionStatus.FAILED
-        level, message = _log_row(claim, outcome, next_status, delay)
+        level, message = _log_row(claim, outcome, next_status, delay, is_counted=close_ms is None)
         return AttemptResult(
             execution_id=claim.execution_id,
             attempt_number=claim.attempt_count,
@@ -178,6 +185,8 @@ class Executor:
             error=outcome.error.to_json() if outcome.error else None,
             log_level=level,
             log_message=message,
+            is_receivers_fault=close_ms is None and outcome.is_receivers_fault,
+            close_ms=close_ms,
         )
 
 
@@ -204,6 +213,19 @@ def _may_retry(claim: Claim, policy: RetryPolicy, outcome: Outcome) -> bool:
     return status is None or status not in policy.non_retryable_status_codes
 
 
+def _rest_ms(claim: Claim, policy: RetryPolicy, outcome: Outcome) -> int | None:
+    """How long the receiver wants nothing from anybody, bounded by the policy; None when it did not say so.
+
+    Such an answer costs no attempt: it speaks of the receiver's load and not of this delivery. Not for ever, though.
+    """
+    if not outcome.retry_after_ms or outcome.error is None or outcome.error.status_code not in _ASKS_FOR_REST:
+        return None
+    if outcome.error.status_code in policy.non_retryable_status_codes:
+        return None
+    is_patience_over = claim.max_attempts - policy.max_attempts >= _MOST_UNCOUNTED_ATTEMPTS
+    return None if is_patience_over else min(outcome.retry_after_ms, policy.max_delay_ms) or None
+
+
 def _masked(outcome: Outcome, mask: Mask) -> Outcome:
     error = outcome.error
     if error is not None:
@@ -213,7 +235,7 @@ def _masked(outcome: Outcome, mask: Mask) -> Outcome:
 
 
 def _log_row(
-    claim: Claim, outcome: Outcome, next_status: ExecutionStatus, delay_ms: int
+    claim: Claim, outcome: Outcome, next_status: ExecutionStatus, delay_ms: int, *, is_counted: bool
 ) -> tuple[LogLevel | None, str | None]:
     """The log row of a failed attempt: what was answered and what follows. A success needs none."""
     error = outcome.error
@@ -221,6 +243,9 @@ def _log_row(
         return None, None
     what = f"{error.type} {error.status_code}" if error.status_code is not None else error.type
     said = f"attempt {claim.attempt_count} of {claim.max_attempts} failed: {what}: {error.message.rstrip('.')}"
+    if not is_counted:
+        rest = f"{delay_ms / 1000:.3f} s"
+        return LogLevel.WARN, f"{said}; the receiver asks for a rest of {rest}, and this attempt does not count"
     if next_status is ExecutionStatus.RETRYING:
         return LogLevel.WARN, f"{said}; the next attempt follows in {delay_ms / 1000:.3f} s"
     reason = "no attempts are left" if outcome.retryable else "this is not retried"

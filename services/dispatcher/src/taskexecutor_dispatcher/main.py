@@ -69,11 +69,11 @@ def build(settings: DispatcherSettings) -> list[Service]:
         EndpointType.KAFKA: KafkaTransport(egress=egress),
         EndpointType.REDIS_STREAM: RedisStreamTransport(egress=egress),
     }
-    completer = Completer(store, hints.wake)
+    completer = Completer(store, hints.wake, lambda queues: claimer.make_room(queues))
     executor = Executor(revisions, transports, completer.put, lambda: heartbeat.is_fenced, clock)
     claimer = Claimer(
         store,
-        QueueSet(),
+        QueueSet(clock.monotonic),
         executor.deliver,
         slots=settings.worker_max_concurrent,
         poll_interval_sec=settings.worker_poll_interval_ms / 1000,

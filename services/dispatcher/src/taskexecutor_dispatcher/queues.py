@@ -1,11 +1,14 @@
-"""Which queues may have work, and how a claim is shared out between them."""
+"""Which queues may have work, which may send now, and how a claim is shared out between them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from uuid import UUID
 
+from taskexecutor_common.model.execution import QueueState
+
 _MAX_CHUNK = 100  # queues named in one claim
+_LEAST_WAIT_SEC = 0.005  # an open queue that gave nothing: another dispatcher is claiming from it
 
 
 class QueueSet:
@@ -15,10 +18,16 @@ class QueueSet:
     shallow one. A queue that filled its quota goes to the back; one that did not is empty and forgotten until a hint or
     the periodic look brings it back. A hint that arrives while its queue is being claimed counts: the claim may have
     looked too early.
+
+    A queue whose endpoint has limits may give less although it is not empty. Where it stands is looked up (`note`): it
+    waits here until it opens, or outside until something happens to it. The limits themselves are held by the claim.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
         self._waiting: dict[UUID, None] = {}
+        self._limited: set[UUID] = set()
+        self._opening: dict[UUID, float] = {}
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
@@ -31,6 +40,38 @@ class QueueSet:
         for queue in queues:
             self._waiting.setdefault(queue)
 
+    def add_limited(self, queues: Iterable[UUID]) -> None:
+        """Endpoints with limits that have room again, and perhaps work."""
+        for queue in queues:
+            self._limited.add(queue)
+            self._waiting.setdefault(queue)
+
+    def note(self, states: Iterable[QueueState], *, gave_nothing: bool = False) -> None:
+        """How queues with work were found; `gave_nothing` when a claim has just got less from them than it asked for."""
+        now = self._monotonic()
+        for state in states:
+            if state.is_limited:
+                self._limited.add(state.queue)
+            else:
+                self._limited.discard(state.queue)
+            if state.opens_in_ms is None:
+                continue
+            wait_sec = max(state.opens_in_ms / 1000, _LEAST_WAIT_SEC if gave_nothing else 0)
+            if wait_sec > 0:
+                self._opening[state.queue] = now + wait_sec
+            else:
+                self._waiting.setdefault(state.queue)
+
+    def open_due(self) -> float | None:
+        """Lets those in whose time has come. Answers in how many seconds the next one opens; None when none waits."""
+        if not self._opening:
+            return None
+        now = self._monotonic()
+        for queue in [queue for queue, at in self._opening.items() if at <= now]:
+            del self._opening[queue]
+            self._waiting.setdefault(queue)
+        return min(self._opening.values()) - now if self._opening else None
+
     def take(self, free: int) -> dict[UUID, int]:
         """The next chunk with its quotas, which add up to `free` at most; its queues are out of the set until `give_back`."""
         chunk = [queue for queue, _ in zip(self._waiting, range(min(free, _MAX_CHUNK)), strict=False)]
@@ -41,6 +82,12 @@ class QueueSet:
         share, extra = divmod(free, len(chunk))
         return {queue: share + (index < extra) for index, queue in enumerate(chunk)}
 
-    def give_back(self, quotas: Mapping[UUID, int], claimed: Mapping[UUID, int]) -> None:
-        """Puts the queues that filled their quota at the back."""
-        self.add(queue for queue, quota in quotas.items() if claimed.get(queue, 0) >= quota)
+    def give_back(self, quotas: Mapping[UUID, int], claimed: Mapping[UUID, int]) -> list[UUID]:
+        """Puts the queues that filled their quota at the back. Answers those with limits that did not: look at them."""
+        short: list[UUID] = []
+        for queue, quota in quotas.items():
+            if claimed.get(queue, 0) >= quota:
+                self._waiting.setdefault(queue)
+            elif queue in self._limited:
+                short.append(queue)
+        return short

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -120,7 +121,7 @@ async def a_dispatcher(
         revision_ttl_sec=LONG_SEC,
         secret_ttl_sec=LONG_SEC,
     )
-    completer = Completer(worker.queue, lambda _: None)
+    completer = Completer(worker.queue, lambda _: None, lambda queues: claimer.make_room(queues))
     executor = Executor(revisions, {EndpointType.HTTP: target}, completer.put, is_fenced, Clock())
 
     def may_claim() -> bool:
@@ -129,7 +130,7 @@ async def a_dispatcher(
 
     claimer = Claimer(
         worker.queue,
-        QueueSet(),
+        QueueSet(time.monotonic),
         executor.deliver,
         slots=slots,
         poll_interval_sec=poll_interval_sec,

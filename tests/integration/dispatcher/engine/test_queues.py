@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import uuid
 
 from hypothesis import given
@@ -22,7 +23,7 @@ def named(count: int) -> list[uuid.UUID]:
 
 @given(depths, slots)
 def test_quotas_fill_the_free_slots_and_no_more(depths: list[int], free: int) -> None:
-    queues = QueueSet()
+    queues = QueueSet(time.monotonic)
     queues.add(named(len(depths)))
     quotas = queues.take(free)
     assert sum(quotas.values()) == free
@@ -34,7 +35,7 @@ def test_quotas_fill_the_free_slots_and_no_more(depths: list[int], free: int) ->
 @given(depths, slots)
 def test_every_queue_with_work_gets_its_turn_before_any_gets_a_second(depths: list[int], free: int) -> None:
     waiting = dict(zip(named(len(depths)), depths, strict=True))
-    queues = QueueSet()
+    queues = QueueSet(time.monotonic)
     queues.add(waiting)
     claims_in_a_turn = math.ceil(len(waiting) / min(free, CHUNK))
     visited: set[uuid.UUID] = set()
@@ -49,7 +50,7 @@ def test_every_queue_with_work_gets_its_turn_before_any_gets_a_second(depths: li
 @given(depths, slots)
 def test_everything_is_claimed_in_the_end(depths: list[int], free: int) -> None:
     waiting = dict(zip(named(len(depths)), depths, strict=True))
-    queues = QueueSet()
+    queues = QueueSet(time.monotonic)
     queues.add(waiting)
     while queues:
         quotas = queues.take(free)
@@ -63,7 +64,7 @@ def test_everything_is_claimed_in_the_end(depths: list[int], free: int) -> None:
 @given(st.integers(min_value=1, max_value=1000), slots)
 def test_a_shallow_queue_waits_for_one_claim_behind_a_deep_one(deep: int, free: int) -> None:
     deep_queue, shallow_queue = named(2)
-    queues = QueueSet()
+    queues = QueueSet(time.monotonic)
     queues.add([deep_queue, shallow_queue])
     first = queues.take(free)
     queues.give_back(first, {queue: min(quota, deep) for queue, quota in first.items() if queue == deep_queue})
@@ -71,14 +72,14 @@ def test_a_shallow_queue_waits_for_one_claim_behind_a_deep_one(deep: int, free: 
 
 
 def test_a_queue_that_gave_less_than_its_quota_is_forgotten() -> None:
-    queues = QueueSet()
+    queues = QueueSet(time.monotonic)
     queues.add(named(1))
     queues.give_back(queues.take(10), dict.fromkeys(named(1), 9))
     assert not queues
 
 
 def test_a_hint_during_a_claim_counts() -> None:
-    queues = QueueSet()
+    queues = QueueSet(time.monotonic)
     queues.add(named(1))
     quotas = queues.take(10)
     queues.add(named(1))
@@ -88,7 +89,7 @@ def test_a_hint_during_a_claim_counts() -> None:
 
 def test_a_hint_does_not_let_a_queue_jump_ahead_or_fall_back() -> None:
     first, second, third = named(3)
-    queues = QueueSet()
+    queues = QueueSet(time.monotonic)
     queues.add([first, second, third])
     queues.add([third, first])
     assert list(queues.take(2)) == [first, second]

@@ -59,6 +59,82 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class RateLimit:
+    """A token bucket: `burst` deliveries at once, `per_sec` of them grow back each second."""
+
+    per_sec: float
+    burst: int
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitBreaker:
+    """When a failing receiver is left alone, and for how long. Times in milliseconds."""
+
+    failure_rate: float = 0.5
+    minimum_attempts: int = 20
+    window_ms: int = 60_000
+    open_ms: int = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class FlowControl:
+    """What an endpoint takes at a time, over all dispatchers. None: no such limit."""
+
+    max_in_flight: int | None = None
+    rate_limit: RateLimit | None = None
+    circuit_breaker: CircuitBreaker | None = None
+
+
+NO_LIMITS = FlowControl()
+
+
+class Circuit(StrEnum):
+    """Where a circuit breaker stands."""
+
+    CLOSED = "CLOSED"
+    OPEN = "OPEN"
+    HALF_OPEN = "HALF_OPEN"
+
+
+class ClosedBy(StrEnum):
+    """What holds an endpoint back for a time."""
+
+    CIRCUIT = "CIRCUIT"
+    RETRY_AFTER = "RETRY_AFTER"
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointFlow:
+    """An endpoint's limits and where they stand. Limits that are not set are None."""
+
+    endpoint_id: UUID
+    max_in_flight: int | None
+    rate_per_sec: float | None
+    burst: int | None
+    failure_rate: float | None
+    minimum_attempts: int | None
+    window_ms: int | None
+    open_ms: int | None
+    is_limited: bool
+    paused_at: datetime | None
+    in_flight: int
+    """Counted while limits are set."""
+    circuit: Circuit
+    closed_until: datetime | None
+    closed_by: ClosedBy | None
+
+    @property
+    def control(self) -> FlowControl:
+        """The limits as they were set."""
+        rate_limit = breaker = None
+        if self.rate_per_sec is not None and self.burst is not None:
+            rate_limit = RateLimit(self.rate_per_sec, self.burst)
+        if None not in (self.failure_rate, self.minimum_attempts, self.window_ms, self.open_ms):
+            breaker = CircuitBreaker(self.failure_rate, self.minimum_attempts, self.window_ms, self.open_ms)  # type: ignore[arg-type]
+        return FlowControl(self.max_in_flight, rate_limit, breaker)
+
+
+@dataclass(frozen=True, slots=True)
 class Endpoint:
     """A living endpoint in its current revision."""
 

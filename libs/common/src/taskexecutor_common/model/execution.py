@@ -93,6 +93,10 @@ class AttemptResult:
     error: dict[str, Any] | None
     log_level: LogLevel | None
     log_message: str | None
+    is_receivers_fault: bool = False
+    """Counts against the endpoint's circuit breaker."""
+    close_ms: int | None = None
+    """The receiver wants a rest: its endpoint sends nothing for so long, and this attempt does not count as one."""
 
 
 class Finalised(NamedTuple):
@@ -102,6 +106,18 @@ class Finalised(NamedTuple):
     attempt_number: int
     status: ExecutionStatus
     run_at: datetime | None
+    counted_for: UUID | None
+    """The endpoint with limits that has room for another delivery now."""
+
+
+class QueueState(NamedTuple):
+    """A queue that has work."""
+
+    queue: UUID
+    is_limited: bool
+    """True when its endpoint counts what is in flight, keeps a rate or has a circuit breaker."""
+    opens_in_ms: float | None
+    """0: it may send now. None: not before something happens, such as an answer or the end of a pause."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,11 @@ LATENESS = Histogram(
     buckets=_FAST,
 )
 QUEUE_WAIT = Histogram("taskexecutor_queue_wait_seconds", "Claimed at minus ready at.", buckets=_FAST)
+QUEUES_WAITING = Gauge("taskexecutor_queues_waiting", "Queues with work, at this dispatcher's last look.")
+QUEUES_HELD_BACK = Gauge(
+    "taskexecutor_queues_held_back",
+    "Queues with work whose endpoint is paused, at a limit or closed, at the last look.",
+)
 IN_FLIGHT = Gauge("taskexecutor_deliveries_in_flight", "Deliveries running now.")
 SLOTS = Gauge("taskexecutor_delivery_slots", "Deliveries that may run at once.")
 ATTEMPTS = Counter(

@@ -7,9 +7,17 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from taskexecutor_common.model.endpoint import Endpoint, EndpointRevision, EndpointType, RetryPolicy
+from taskexecutor_common.model.endpoint import (
+    NO_LIMITS,
+    Endpoint,
+    EndpointRevision,
+    EndpointType,
+    FlowControl,
+    RetryPolicy,
+)
 from taskexecutor_common.model.setup import Reference
 from taskexecutor_common.store.database import Database, Transaction
+from taskexecutor_common.store.flow import write_limits
 from taskexecutor_common.store.setup import lock_references, to_json
 
 
@@ -23,6 +31,8 @@ class EndpointSettings:
     retry_policy: RetryPolicy
     timeout_ms: int
     references: list[Reference]
+    flow_control: FlowControl = NO_LIMITS
+    """Not of the revision but of the endpoint: it applies to all that waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +114,8 @@ class EndpointStore:
             )
             if created is not None:
                 await _write_revision(tx, namespace, endpoint_id, 1, settings)
+                await tx.execute("create_endpoint_flow", endpoint_id=endpoint_id)
+                await write_limits(tx, endpoint_id, settings.flow_control)
             return created is not None
 
         if await self._db.run("create_endpoint", work):
@@ -124,6 +136,7 @@ class EndpointStore:
             revision = locked.revision + 1
             await _write_revision(tx, namespace, locked.endpoint_id, revision, settings)
             await tx.execute("advance_endpoint", endpoint_id=locked.endpoint_id, revision=revision)
+            await write_limits(tx, locked.endpoint_id, settings.flow_control)
             return True
 
         return await self._db.run("update_endpoint", work, repeatable=False)

@@ -10,14 +10,9 @@ from uuid import UUID
 import orjson
 
 from taskexecutor_common.errors import AmbiguousResult
-from taskexecutor_common.model.execution import AttemptResult, Claim, Finalised
+from taskexecutor_common.model.execution import AttemptResult, Claim, Finalised, QueueState
 from taskexecutor_common.observability import metrics
 from taskexecutor_common.store.database import Database
-
-
-@dataclass(frozen=True, slots=True)
-class _Queue:
-    queue: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +29,19 @@ class QueueStore:
         self._worker_id = worker_id
         self._grace_ms = grace_ms
 
-    async def find_waiting_queues(self) -> list[UUID]:
-        """All queues that have something to claim."""
-        return [row.queue for row in await self._db.fetch_all("find_waiting_queues", _Queue)]
+    async def find_waiting_queues(self) -> list[QueueState]:
+        """All queues that have work."""
+        return await self._db.fetch_all("find_waiting_queues", QueueState)
+
+    async def look_at_queues(self, queues: Collection[UUID]) -> list[QueueState]:
+        """Those of `queues` that have work."""
+        return await self._db.fetch_all("look_at_queues", QueueState, queues=list(queues))
 
     async def claim(self, quotas: Mapping[UUID, int]) -> list[Claim]:
-        """Takes up to `quotas[queue]` executions of each queue. Raises AmbiguousResult when the answer was lost: what
-        was claimed by then is found by `find_held`."""
+        """Takes up to `quotas[queue]` executions of each queue, as far as its endpoint's limits allow.
+
+        Raises AmbiguousResult when the answer was lost: what was claimed by then is found by `find_held`.
+        """
         started = time.perf_counter()
         claims = await self._db.fetch_all(
             "claim_executions",
@@ -77,7 +78,7 @@ class QueueStore:
             except AmbiguousResult:
                 recorded = await self._find_recorded(pending)
                 settled += [
-                    Finalised(r.execution_id, r.attempt_number, r.next_status, run_at=None)
+                    Finalised(r.execution_id, r.attempt_number, r.next_status, run_at=None, counted_for=None)
                     for r in pending
                     if (r.execution_id, r.attempt_number) in recorded
                 ]

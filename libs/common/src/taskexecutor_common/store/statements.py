@@ -8,7 +8,7 @@ from importlib import resources
 from types import MappingProxyType
 
 _HEADER = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
-_COMMENT = re.compile(r"^--.*$", re.MULTILINE)
+_COMMENT = re.compile(r"^[ ]*--.*$", re.MULTILINE)
 
 
 def parse(text: str) -> dict[str, str]:

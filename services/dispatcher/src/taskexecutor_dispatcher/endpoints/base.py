@@ -10,6 +10,9 @@ from taskexecutor_common.endpoint_types.base import DeliveryIdentity
 RequestT_contra = TypeVar("RequestT_contra", contravariant=True)
 
 
+_RECEIVERS_FAULTS = frozenset({"BROKER_ERROR", "CONNECTION_ERROR", "HTTP_ERROR", "STREAM_ERROR", "TIMEOUT"})
+
+
 @dataclass(frozen=True, slots=True)
 class DeliveryError:
     """Why a delivery failed; `type` is one of AttemptError.type of the contract."""
@@ -40,6 +43,11 @@ class Outcome:
     def succeeded(self) -> bool:
         """True when the target took it."""
         return self.error is None
+
+    @property
+    def is_receivers_fault(self) -> bool:
+        """True when the target was asked and failed, rather than the request or this process."""
+        return self.error is not None and self.error.type in _RECEIVERS_FAULTS
 
 
 class Transport(Protocol, Generic[RequestT_contra]):

@@ -56,7 +56,7 @@ WITH lost AS MATERIALIZED (
     DELETE FROM leases AS l
     USING lost AS x
     WHERE l.worker_id = x.worker_id AND l.execution_id = x.execution_id
-    RETURNING l.worker_id, l.execution_id, l.attempt_number
+    RETURNING l.worker_id, l.execution_id, l.attempt_number, l.counted_for
 ), taken AS (
     UPDATE executions AS e
     SET status = CASE WHEN e.attempt_count >= e.max_attempts THEN 'FAILED' ELSE 'RETRYING' END, worker_id = NULL,
@@ -80,6 +80,14 @@ WITH lost AS MATERIALIZED (
     FROM taken AS t
     ON CONFLICT (execution_id, attempt_number, seq) DO NOTHING
     RETURNING execution_id
+), uncounted AS (
+    UPDATE endpoint_flow AS f
+    SET in_flight = f.in_flight - x.executions
+    FROM (
+        SELECT freed.counted_for, count(*)::integer AS executions FROM freed WHERE freed.counted_for IS NOT NULL GROUP BY freed.counted_for
+    ) AS x
+    WHERE f.endpoint_id = x.counted_for
+    RETURNING f.endpoint_id
 ), again AS (
     INSERT INTO ready_queue (queue, lane, priority, ready_at, execution_id)
     SELECT t.queue, t.lane, t.priority, now(), t.execution_id FROM taken AS t WHERE t.status = 'RETRYING'

@@ -4,9 +4,25 @@
 -- The claimer takes up to `quotas[i]` executions of `queues[i]` under leases of this worker, oldest and most urgent first.
 -- LATERAL with a limit per queue: each queue is one short walk of the primary key, however long its neighbours are.
 -- A cancelled execution may have left its queue row: the status guard drops it here.
-WITH wanted AS MATERIALIZED (
-    SELECT w.queue, w.quota
+-- An endpoint with limits is claimed for by one dispatcher at a time, which holds the row that counts; the others pass it by.
+WITH gates AS MATERIALIZED (
+    SELECT f.endpoint_id, f.max_in_flight, f.in_flight, f.circuit,
+        f.paused_at IS NULL AND coalesce(f.closed_until <= now(), true) AS is_open,
+        least(f.burst, f.tokens + extract(epoch FROM now() - f.tokens_at)::double precision * f.rate_per_sec) AS tokens
+    FROM endpoint_flow AS f
+    WHERE f.endpoint_id = ANY (%(queues)s::uuid[]) AND f.is_limited
+    ORDER BY f.endpoint_id
+    LIMIT 100
+    FOR UPDATE SKIP LOCKED
+), wanted AS MATERIALIZED (
+    SELECT w.queue, least(w.quota, CASE WHEN f.is_limited THEN greatest(0, least(
+        g.max_in_flight - g.in_flight, floor(g.tokens), CASE WHEN g.circuit = 'OPEN' THEN 1 - g.in_flight END, w.quota
+    ))::bigint END) AS quota
     FROM unnest(%(queues)s::uuid[], %(quotas)s::bigint[]) AS w (queue, quota)
+    LEFT JOIN endpoint_flow AS f ON f.endpoint_id = w.queue
+    LEFT JOIN gates AS g ON g.endpoint_id = w.queue
+    WHERE CASE WHEN f.is_limited THEN g.is_open
+        ELSE f.paused_at IS NULL AND coalesce(f.closed_until <= now(), true) END
 ), picked AS MATERIALIZED (
     SELECT p.queue, p.lane, p.priority, p.ready_at, p.execution_id
     FROM wanted AS w
@@ -34,11 +50,21 @@ WITH wanted AS MATERIALIZED (
     RETURNING e.execution_id, e.job_id, e.namespace, e.queue, e.endpoint_revision, e.config_revision_id, e.timeout_ms,
         e.attempt_count, e.max_attempts, e.run_at, coalesce(e.tick_at, e.created_at) AS scheduled_at, g.ready_at
 ), held AS (
-    INSERT INTO leases (worker_id, execution_id, attempt_number, expires_at)
+    INSERT INTO leases (worker_id, execution_id, attempt_number, expires_at, counted_for)
     SELECT %(worker_id)s::uuid, run.execution_id, run.attempt_count,
-        now() + (run.timeout_ms + %(grace_ms)s::bigint) * interval '1 millisecond'
+        now() + (run.timeout_ms + %(grace_ms)s::bigint) * interval '1 millisecond', g.endpoint_id
     FROM run
-    RETURNING execution_id
+    LEFT JOIN gates AS g ON g.endpoint_id = run.queue
+    RETURNING execution_id, counted_for
+), counted AS (
+    UPDATE endpoint_flow AS f
+    SET in_flight = g.in_flight + h.executions, tokens = coalesce(g.tokens - h.executions, 0), tokens_at = greatest(f.tokens_at, now())
+    FROM gates AS g
+    JOIN (
+        SELECT held.counted_for, count(*)::integer AS executions FROM held WHERE held.counted_for IS NOT NULL GROUP BY held.counted_for
+    ) AS h ON h.counted_for = g.endpoint_id
+    WHERE f.endpoint_id = g.endpoint_id
+    RETURNING f.endpoint_id
 )
 SELECT run.execution_id, run.job_id, run.namespace, run.queue, run.endpoint_revision, run.config_revision_id,
     run.attempt_count, run.max_attempts, coalesce(j.run_at, run.scheduled_at) AS scheduled_at,
@@ -68,24 +94,70 @@ LIMIT 1000;
 -- that lost its claim gets no row back and changes nothing.
 WITH r AS MATERIALIZED (
     SELECT x.execution_id, x.attempt_number, x.attempt_status, x.next_status, x.retry_delay_ms, x.duration_ms,
-        x.output, x.error, x.log_level, x.log_message
+        x.output, x.error, x.log_level, x.log_message, x.is_receivers_fault, x.close_ms
     FROM jsonb_to_recordset(%(results)s::jsonb) AS x (execution_id uuid, attempt_number integer, attempt_status text,
-        next_status text, retry_delay_ms bigint, duration_ms bigint, output jsonb, error jsonb, log_level text, log_message text)
+        next_status text, retry_delay_ms bigint, duration_ms bigint, output jsonb, error jsonb, log_level text, log_message text,
+        is_receivers_fault boolean, close_ms bigint)
 ), done AS (
     UPDATE executions AS e
     SET status = r.next_status, worker_id = NULL, duration_ms = r.duration_ms,
+        max_attempts = e.max_attempts + CASE WHEN r.close_ms IS NULL THEN 0 ELSE 1 END,
         run_at = CASE WHEN r.next_status = 'RETRYING' THEN now() + r.retry_delay_ms * interval '1 millisecond' ELSE e.run_at END,
         completed_at = CASE WHEN r.next_status = 'RETRYING' THEN NULL ELSE now() END
     FROM r
     WHERE e.execution_id = r.execution_id AND e.status = 'RUNNING'
         AND e.worker_id = %(worker_id)s::uuid AND e.attempt_count = r.attempt_number
     RETURNING e.execution_id, e.status, e.run_at, e.lane, e.queue, e.priority, e.region, e.started_at,
-        r.attempt_number, r.attempt_status, r.duration_ms, r.output, r.error, r.log_level, r.log_message
+        r.attempt_number, r.attempt_status, r.duration_ms, r.output, r.error, r.log_level, r.log_message,
+        r.is_receivers_fault, r.close_ms
 ), freed AS (
     DELETE FROM leases AS l
     USING done AS d
     WHERE l.worker_id = %(worker_id)s::uuid AND l.execution_id = d.execution_id
-    RETURNING l.execution_id
+    RETURNING l.counted_for, d.execution_id, d.attempt_number, d.status, d.run_at, d.queue, d.attempt_status,
+        d.is_receivers_fault, d.close_ms
+), news AS MATERIALIZED (
+    -- What the batch says of each endpoint.
+    SELECT x.queue, count(x.counted_for)::integer AS freed, max(x.close_ms) AS close_ms,
+        (count(*) FILTER (WHERE x.attempt_status = 'SUCCESS'))::integer AS successes,
+        (count(*) FILTER (WHERE x.is_receivers_fault))::integer AS failures
+    FROM freed AS x
+    GROUP BY x.queue
+), flows AS MATERIALIZED (
+    -- Locked in the order of their ids, so that two dispatchers with the same endpoints wait in line and not for each other.
+    SELECT f.endpoint_id, f.circuit, f.failure_rate, f.minimum_attempts, f.closed_until, n.freed, n.close_ms, n.successes, n.failures,
+        f.window_started_at > now() - f.window_ms * interval '1 millisecond' AS is_same_window, f.window_attempts, f.window_failures
+    FROM news AS n
+    JOIN endpoint_flow AS f ON f.endpoint_id = n.queue
+    WHERE f.is_limited OR n.freed > 0 OR n.close_ms IS NOT NULL
+    ORDER BY f.endpoint_id
+    FOR UPDATE OF f
+), sums AS (
+    SELECT x.endpoint_id, x.circuit = 'OPEN' AS was_open, x.circuit = 'OPEN' AND x.closed_until <= now() AS was_probing,
+        x.failure_rate, x.minimum_attempts, x.freed, x.close_ms, x.successes, x.failures, x.is_same_window,
+        CASE WHEN x.is_same_window THEN x.window_attempts ELSE 0 END + x.successes + x.failures AS attempts,
+        CASE WHEN x.is_same_window THEN x.window_failures ELSE 0 END + x.failures AS failed
+    FROM flows AS x
+), verdicts AS MATERIALIZED (
+    -- While the circuit is open, what comes in was sent before; once its time is over, one probe decides.
+    SELECT s.endpoint_id, s.freed, s.close_ms, s.is_same_window, s.attempts, s.failed,
+        s.was_probing AND s.successes > 0 AND s.failures = 0 AS heals,
+        CASE WHEN s.was_open THEN s.was_probing AND s.failures > 0
+            ELSE s.attempts >= s.minimum_attempts AND s.failed >= s.failure_rate * s.attempts AND s.failures > 0 END AS trips
+    FROM sums AS s
+), judged AS (
+    UPDATE endpoint_flow AS f
+    SET in_flight = f.in_flight - v.freed,
+        circuit = CASE WHEN v.trips THEN 'OPEN' WHEN v.heals THEN 'CLOSED' ELSE f.circuit END,
+        window_started_at = CASE WHEN v.is_same_window AND NOT v.heals THEN f.window_started_at ELSE now() END,
+        window_attempts = CASE WHEN v.trips OR v.heals THEN 0 ELSE v.attempts END,
+        window_failures = CASE WHEN v.trips OR v.heals THEN 0 ELSE v.failed END,
+        closed_until = greatest(f.closed_until, CASE WHEN v.trips THEN now() + f.open_ms * interval '1 millisecond' END,
+            now() + v.close_ms * interval '1 millisecond'),
+        closed_by = CASE WHEN v.trips THEN 'CIRCUIT' WHEN v.close_ms IS NULL THEN f.closed_by ELSE 'RETRY_AFTER' END
+    FROM verdicts AS v
+    WHERE f.endpoint_id = v.endpoint_id
+    RETURNING f.endpoint_id
 ), noted AS (
     INSERT INTO attempts (execution_id, attempt_number, region, worker_id, status, started_at, completed_at, duration_ms, output, error)
     SELECT d.execution_id, d.attempt_number, d.region, %(worker_id)s::uuid, d.attempt_status, d.started_at, now(),
@@ -107,7 +179,7 @@ WITH r AS MATERIALIZED (
     WHERE d.status = 'RETRYING'
     RETURNING execution_id
 )
-SELECT d.execution_id, d.attempt_number, d.status, d.run_at FROM done AS d;
+SELECT x.execution_id, x.attempt_number, x.status, x.run_at, x.counted_for FROM freed AS x;
 
 -- name: find_recorded_attempts
 -- After a finalise whose answer was lost: which of these attempts this worker has recorded.
@@ -118,7 +190,7 @@ JOIN unnest(%(execution_ids)s::uuid[], %(attempt_numbers)s::integer[]) AS x (exe
 WHERE a.worker_id = %(worker_id)s::uuid;
 
 -- name: find_waiting_queues
--- The dispatcher's periodic look at which queues have work: a loose scan, one index probe per queue.
+-- The dispatcher's periodic look at which queues have work and when they may send: a loose scan, one index probe per queue.
 WITH RECURSIVE walk (queue) AS (
     (SELECT r.queue FROM ready_queue AS r ORDER BY r.queue LIMIT 1)
     UNION ALL
@@ -126,4 +198,14 @@ WITH RECURSIVE walk (queue) AS (
     FROM walk AS w
     WHERE w.queue IS NOT NULL
 )
-SELECT w.queue FROM walk AS w WHERE w.queue IS NOT NULL;
+SELECT w.queue, coalesce(g.is_limited, false) AS is_limited, CASE WHEN g.endpoint_id IS NULL THEN 0 ELSE g.opens_in_ms END AS opens_in_ms
+FROM walk AS w
+LEFT JOIN endpoint_gates AS g ON g.endpoint_id = w.queue
+WHERE w.queue IS NOT NULL;
+
+-- name: look_at_queues
+-- The same for some queues with limits, after a claim that got less from them than it asked for.
+SELECT g.endpoint_id AS queue, g.is_limited, g.opens_in_ms
+FROM endpoint_gates AS g
+WHERE g.endpoint_id = ANY (%(queues)s::uuid[])
+    AND EXISTS (SELECT 1 FROM ready_queue AS r WHERE r.queue = g.endpoint_id);

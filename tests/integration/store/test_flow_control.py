@@ -1,0 +1,337 @@
+"""Flow control as the statements hold it, whatever dispatchers believe: limits of an endpoint are limits of all workers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from taskexecutor_common.model.endpoint import Circuit, CircuitBreaker, ClosedBy, FlowControl, RateLimit
+from taskexecutor_common.model.execution import AttemptResult, Claim, QueueState
+from taskexecutor_common.model.state import ExecutionStatus
+from taskexecutor_common.store.database import Database
+from tests.integration.store.isolation import at_both_levels
+from tests.support.engine import LOST, Engine, MadeEndpoint, Worker, failed, retrying, succeeded
+
+REST_MS = 60_000
+BREAKER = FlowControl(circuit_breaker=CircuitBreaker(failure_rate=0.5, minimum_attempts=4))
+
+
+async def claim(worker: Worker, endpoint: MadeEndpoint, quota: int = 100) -> list[Claim]:
+    return await worker.queue.claim({endpoint.endpoint_id: quota})
+
+
+def at_fault(claims: Iterable[Claim]) -> list[AttemptResult]:
+    return [replace(retrying(each), is_receivers_fault=True) for each in claims]
+
+
+async def state(worker: Worker, endpoint: MadeEndpoint) -> QueueState:
+    (found,) = await worker.queue.look_at_queues([endpoint.endpoint_id])
+    return found
+
+
+async def limited(engine: Engine, count: int, control: FlowControl) -> tuple[MadeEndpoint, Worker]:
+    """An endpoint with limits, work for it, and a worker."""
+    endpoint = await engine.endpoint(max_attempts=9, flow_control=control)
+    await engine.create(endpoint, count)
+    return endpoint, await engine.worker()
+
+
+# --- max_in_flight ---
+
+
+async def test_no_more_are_in_flight_than_allowed(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 10, FlowControl(max_in_flight=3))
+    assert len(await claim(worker, endpoint)) == 3
+    assert await claim(worker, endpoint) == []
+    assert (await engine.flow(endpoint)).in_flight == 3
+    assert (await state(worker, endpoint)).opens_in_ms is None
+
+
+async def test_what_has_ended_makes_room(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 10, FlowControl(max_in_flight=3))
+    first, second, _ = await claim(worker, endpoint)
+    ended = await worker.queue.finalise([succeeded(first), retrying(second)])
+    assert {each.counted_for for each in ended} == {endpoint.endpoint_id}
+    assert len(await claim(worker, endpoint)) == 2
+
+
+async def test_what_its_worker_lost_makes_room(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 10, FlowControl(max_in_flight=3))
+    await claim(worker, endpoint)
+    await engine.leases_run_out()
+    assert len(await engine.instances.reclaim(LOST)) == 3
+    assert (await engine.flow(endpoint)).in_flight == 0
+
+
+async def test_a_lost_result_makes_no_room_twice(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 10, FlowControl(max_in_flight=3))
+    (first, *_) = await claim(worker, endpoint)
+    await worker.queue.finalise([succeeded(first)])
+    assert await worker.queue.finalise([succeeded(first)]) == []
+    assert (await engine.flow(endpoint)).in_flight == 2
+
+
+@at_both_levels
+async def test_many_workers_together_keep_the_limit(engine: Engine, isolation: str, database_url: str) -> None:
+    endpoint, _ = await limited(engine, 60, FlowControl(max_in_flight=7))
+    db = Database(database_url, pool_size=8, application_name="test", isolation=isolation)
+    await db.open()
+    workers = [await engine.worker(db) for _ in range(8)]
+    for _ in range(5):
+        rounds = await asyncio.gather(*(claim(worker, endpoint, 5) for worker in workers))
+        held = [(worker, each) for worker, claims in zip(workers, rounds, strict=True) for each in claims]
+        assert 1 <= len(held) <= 7
+        assert (await engine.flow(endpoint)).in_flight == len(held) == await engine.count("leases")
+        await asyncio.gather(*(worker.queue.finalise([succeeded(each)]) for worker, each in held))
+    assert (await engine.flow(endpoint)).in_flight == 0
+    await db.close()
+
+
+async def test_a_limit_does_not_hold_up_the_neighbour(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 10, FlowControl(max_in_flight=1))
+    neighbour = await engine.endpoint()
+    await engine.create(neighbour, 10)
+    claims = await worker.queue.claim({endpoint.endpoint_id: 5, neighbour.endpoint_id: 5})
+    assert [each.queue for each in claims].count(neighbour.endpoint_id) == 5
+
+
+async def test_deliveries_begun_without_limits_are_not_counted(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 10, FlowControl())
+    before = await claim(worker, endpoint, 2)
+    settings = engine.settings(flow_control=FlowControl(max_in_flight=3))
+    assert await engine.endpoints.update("default", endpoint.name, settings)
+    assert len(await claim(worker, endpoint)) == 3
+    await worker.queue.finalise([succeeded(each) for each in before])
+    assert (await engine.flow(endpoint)).in_flight == 3
+
+
+async def test_limits_that_are_taken_away_hold_nothing_back(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 10, FlowControl(max_in_flight=1, rate_limit=RateLimit(0.001, 1)))
+    (held,) = await claim(worker, endpoint)
+    assert await engine.endpoints.update("default", endpoint.name, engine.settings())
+    assert len(await claim(worker, endpoint)) == 9
+    await worker.queue.finalise([succeeded(held)])
+    assert (await engine.flow(endpoint)).in_flight == 0
+
+
+# --- rate_limit ---
+
+
+async def test_a_rested_endpoint_sends_its_burst_and_then_waits_for_tokens(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 20, FlowControl(rate_limit=RateLimit(per_sec=0.5, burst=4)))
+    assert len(await claim(worker, endpoint)) == 4
+    assert await claim(worker, endpoint) == []
+    opens_in_ms = (await state(worker, endpoint)).opens_in_ms
+    assert opens_in_ms is not None
+    assert 0 < opens_in_ms <= 2000
+
+
+async def test_tokens_grow_with_time_up_to_the_burst(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 20, FlowControl(rate_limit=RateLimit(per_sec=0.5, burst=4)))
+    await claim(worker, endpoint)
+    await engine.tokens_grow(endpoint, 4)
+    assert len(await claim(worker, endpoint)) == 2
+    await engine.tokens_grow(endpoint, 1000)
+    assert len(await claim(worker, endpoint)) == 4
+
+
+async def test_a_claim_that_finds_nothing_spends_no_token(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 1, FlowControl(rate_limit=RateLimit(per_sec=0.001, burst=2)))
+    assert len(await claim(worker, endpoint)) == 1
+    assert await claim(worker, endpoint) == []
+    await engine.create(endpoint)
+    assert len(await claim(worker, endpoint)) == 1
+
+
+# --- pauses ---
+
+
+@pytest.mark.parametrize("control", [FlowControl(), FlowControl(max_in_flight=5)], ids=["plain", "limited"])
+async def test_a_paused_endpoint_gets_nothing_and_loses_nothing(engine: Engine, control: FlowControl) -> None:
+    endpoint, worker = await limited(engine, 3, control)
+    await engine.flows.pause(endpoint.endpoint_id)
+    assert await claim(worker, endpoint) == []
+    assert (await state(worker, endpoint)).opens_in_ms is None
+    await engine.flows.resume(endpoint.endpoint_id)
+    assert (await state(worker, endpoint)).opens_in_ms == 0
+    assert len(await claim(worker, endpoint)) == 3
+
+
+async def test_pausing_twice_keeps_the_first_time(engine: Engine) -> None:
+    endpoint = await engine.endpoint()
+    await engine.flows.pause(endpoint.endpoint_id)
+    first = (await engine.flow(endpoint)).paused_at
+    await engine.flows.pause(endpoint.endpoint_id)
+    assert (await engine.flow(endpoint)).paused_at == first is not None
+
+
+async def test_what_runs_when_its_endpoint_is_paused_is_recorded(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 1, FlowControl())
+    (held,) = await claim(worker, endpoint)
+    await engine.flows.pause(endpoint.endpoint_id)
+    await worker.queue.finalise([succeeded(held)])
+    assert await engine.status(held.execution_id) is ExecutionStatus.SUCCESS
+
+
+# --- circuit breaker ---
+
+
+async def test_the_circuit_opens_when_enough_attempts_have_failed(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 20, BREAKER)
+    claims = await claim(worker, endpoint, 4)
+    await worker.queue.finalise([succeeded(claims[0]), *at_fault(claims[1:3])])
+    assert (await engine.flow(endpoint)).circuit is Circuit.CLOSED
+    await worker.queue.finalise(at_fault(claims[3:]))
+    flow = await engine.flow(endpoint)
+    assert (flow.circuit, flow.closed_by) == (Circuit.OPEN, ClosedBy.CIRCUIT)
+    assert await claim(worker, endpoint) == []
+
+
+async def test_successes_keep_the_circuit_closed(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 20, BREAKER)
+    claims = await claim(worker, endpoint, 20)
+    await worker.queue.finalise([succeeded(each) for each in claims[:11]])
+    await worker.queue.finalise(at_fault(claims[11:]))
+    assert (await engine.flow(endpoint)).circuit is Circuit.CLOSED
+
+
+async def test_failures_of_our_own_do_not_open_the_circuit(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 20, BREAKER)
+    await worker.queue.finalise([failed(each) for each in await claim(worker, endpoint)])
+    assert (await engine.flow(endpoint)).circuit is Circuit.CLOSED
+
+
+async def test_failures_of_a_window_that_is_over_do_not_count(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 20, BREAKER)
+    claims = await claim(worker, endpoint, 4)
+    await worker.queue.finalise(at_fault(claims[:3]))
+    await engine.rows("UPDATE endpoint_flow SET window_started_at = now() - interval '1 hour'")
+    await worker.queue.finalise(at_fault(claims[3:]))
+    assert (await engine.flow(endpoint)).circuit is Circuit.CLOSED
+
+
+async def opened(engine: Engine) -> tuple[MadeEndpoint, Worker]:
+    """An endpoint whose circuit has just opened, with work left."""
+    endpoint, worker = await limited(engine, 20, BREAKER)
+    await worker.queue.finalise(at_fault(await claim(worker, endpoint, 4)))
+    return endpoint, worker
+
+
+async def test_an_open_circuit_lets_a_single_probe_out_when_its_time_is_over(engine: Engine) -> None:
+    endpoint, worker = await opened(engine)
+    await engine.closed_for_long_enough(endpoint)
+    assert (await engine.flow(endpoint)).circuit is Circuit.HALF_OPEN
+    assert len(await claim(worker, endpoint)) == 1
+    assert await claim(worker, endpoint) == []
+
+
+async def test_a_probe_that_arrives_closes_the_circuit(engine: Engine) -> None:
+    endpoint, worker = await opened(engine)
+    await engine.closed_for_long_enough(endpoint)
+    await worker.queue.finalise([succeeded(each) for each in await claim(worker, endpoint)])
+    assert (await engine.flow(endpoint)).circuit is Circuit.CLOSED
+    claims = await claim(worker, endpoint)
+    assert len(claims) == 15
+    await worker.queue.finalise(at_fault(claims[:3]))
+    assert (await engine.flow(endpoint)).circuit is Circuit.CLOSED, "the count begins anew"
+
+
+async def test_a_probe_that_fails_opens_the_circuit_again(engine: Engine) -> None:
+    endpoint, worker = await opened(engine)
+    await engine.closed_for_long_enough(endpoint)
+    await worker.queue.finalise(at_fault(await claim(worker, endpoint)))
+    assert (await engine.flow(endpoint)).circuit is Circuit.OPEN
+    assert await claim(worker, endpoint) == []
+
+
+async def test_a_probe_that_its_worker_lost_is_followed_by_another(engine: Engine) -> None:
+    endpoint, worker = await opened(engine)
+    await engine.closed_for_long_enough(endpoint)
+    await claim(worker, endpoint)
+    await engine.leases_run_out()
+    await engine.instances.reclaim(LOST)
+    assert len(await claim(worker, endpoint)) == 1
+
+
+async def test_what_was_sent_before_the_circuit_opened_does_not_close_it(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 20, BREAKER)
+    claims = await claim(worker, endpoint, 8)
+    await worker.queue.finalise(at_fault(claims[:4]))
+    await worker.queue.finalise([succeeded(each) for each in claims[4:]])
+    assert (await engine.flow(endpoint)).circuit is Circuit.OPEN
+
+
+async def test_a_resumed_endpoint_sends_through_what_was_an_open_circuit(engine: Engine) -> None:
+    endpoint, worker = await opened(engine)
+    await engine.flows.resume(endpoint.endpoint_id)
+    assert (await engine.flow(endpoint)).circuit is Circuit.CLOSED
+    assert len(await claim(worker, endpoint)) == 16
+
+
+# --- a receiver that asks for a rest ---
+
+
+async def test_a_receiver_that_asks_for_a_rest_gets_it_from_all_and_loses_no_attempt(engine: Engine) -> None:
+    endpoint = await engine.endpoint(max_attempts=1)
+    await engine.create(endpoint, 2)
+    worker = await engine.worker()
+    (held,) = await claim(worker, endpoint, 1)
+    await worker.queue.finalise([replace(retrying(held), close_ms=REST_MS)])
+    flow = await engine.flow(endpoint)
+    assert (flow.closed_by, flow.circuit) == (ClosedBy.RETRY_AFTER, Circuit.CLOSED)
+    assert await claim(await engine.worker(), endpoint) == []
+    opens_in_ms = (await state(worker, endpoint)).opens_in_ms
+    assert opens_in_ms is not None
+    assert 0 < opens_in_ms <= REST_MS
+    execution = await engine.execution(held.execution_id)
+    assert (execution.status, execution.attempt_count, execution.max_attempts) == (ExecutionStatus.RETRYING, 1, 2)
+    await engine.closed_for_long_enough(endpoint)
+    assert len(await claim(worker, endpoint)) == 1
+
+
+async def test_a_shorter_rest_does_not_cut_a_longer_one_short(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 3, FlowControl())
+    first, second, _ = await claim(worker, endpoint)
+    await worker.queue.finalise([replace(retrying(first), close_ms=REST_MS)])
+    until = (await engine.flow(endpoint)).closed_until
+    await worker.queue.finalise([replace(retrying(second), close_ms=1)])
+    assert (await engine.flow(endpoint)).closed_until == until
+
+
+async def test_a_rest_does_not_count_against_the_circuit(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 20, BREAKER)
+    resting = [replace(retrying(each), close_ms=1) for each in await claim(worker, endpoint)]
+    await worker.queue.finalise(resting)
+    assert (await engine.flow(endpoint)).circuit is Circuit.CLOSED
+
+
+# --- looking ---
+
+
+async def test_a_look_at_all_queues_says_which_may_send(engine: Engine) -> None:
+    plain, full = await engine.endpoint(), await engine.endpoint(flow_control=FlowControl(max_in_flight=1))
+    paused = await engine.endpoint()
+    for endpoint in (plain, full, paused):
+        await engine.create(endpoint, 2)
+    worker = await engine.worker()
+    await claim(worker, full, 1)
+    await engine.flows.pause(paused.endpoint_id)
+    states = {each.queue: (each.is_limited, each.opens_in_ms) for each in await worker.queue.find_waiting_queues()}
+    assert states == {
+        plain.endpoint_id: (False, 0),
+        full.endpoint_id: (True, None),
+        paused.endpoint_id: (False, None),
+    }
+
+
+async def test_a_queue_of_unknown_flow_may_send(engine: Engine) -> None:
+    endpoint = await engine.endpoint()
+    await engine.create(endpoint, 2)
+    await engine.rows("DELETE FROM endpoint_flow")
+    worker = await engine.worker()
+    (found,) = await worker.queue.find_waiting_queues()
+    assert found == QueueState(endpoint.endpoint_id, is_limited=False, opens_in_ms=0)
+    assert len(await claim(worker, endpoint)) == 2
