@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -32,6 +33,7 @@ def run_process(name: str, settings_type: type[SettingsT], serve: Callable[[Sett
     except OSError as error:
         print(f"taskexecutor-{name}: TE_METRICS_ADDR {settings.metrics_addr}: {error}", file=sys.stderr)
         return 1
+    _collect_less_garbage()
     get_logger("runtime").info("starting", metrics_port=port)
     try:
         uvloop.run(serve(settings))  # type: ignore[arg-type]  # a coroutine function's result is a coroutine
@@ -41,3 +43,10 @@ def run_process(name: str, settings_type: type[SettingsT], serve: Callable[[Sett
     finally:
         stop_metrics()
     return 0
+
+
+def _collect_less_garbage() -> None:
+    """Reference counts free nearly all of what a service allocates. The collector looks for cycles after every 700 new
+    objects, which is a tenth of a dispatcher's time under load; what was imported never becomes garbage at all."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
