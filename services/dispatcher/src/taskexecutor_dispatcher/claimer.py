@@ -17,7 +17,6 @@ from taskexecutor_common.observability.logging import get_logger
 from taskexecutor_common.store.queue import QueueStore
 from taskexecutor_dispatcher.queues import QueueSet
 
-_BATCH = 200
 _GATHER_SEC = 0.002  # with slots scarce, a moment for more of them to come free makes claims larger
 _FAILURE_PAUSE_SEC = 0.5
 _STALE_SEC = 45.0  # a statement may take 30 s before it is given up
@@ -54,6 +53,7 @@ class Claimer:
         self._unwritten = unwritten
         # By task: an attempt that outlived its lease may run beside its successor, each in a slot of its own.
         self._running: dict[asyncio.Task[None], Claim] = {}
+        self._held: Counter[UUID] = Counter()
         self._changed = asyncio.Event()
         self._stopping = False
         self._task: asyncio.Task[None] | None = None
@@ -129,20 +129,20 @@ class Claimer:
         self._queues.open_due()
         if not self._queues:
             return False
-        if (free := await self._free_slots()) == 0:
+        quotas = self._share_out()
+        if 0 < sum(quotas.values()) < self._slots // 8:
+            await asyncio.sleep(_GATHER_SEC)
+            quotas = self._share_out()
+        if not quotas:
             return False
-        await self._claim(min(free, _BATCH))
+        await self._claim(quotas)
         return True
 
-    async def _free_slots(self) -> int:
-        free = self._slots - len(self._running)
-        if 0 < free < self._slots // 8:
-            await asyncio.sleep(_GATHER_SEC)
-            free = self._slots - len(self._running)
-        return free
+    def _share_out(self) -> dict[UUID, int]:
+        return self._queues.share_out(self._slots - len(self._running), self._held)
 
-    async def _claim(self, free: int) -> None:
-        quotas = self._queues.take(free)
+    async def _claim(self, quotas: dict[UUID, int]) -> None:
+        self._queues.take(quotas)
         try:
             claims = await self._store.claim(quotas)
         except BaseException as error:
@@ -181,10 +181,14 @@ class Claimer:
             metrics.LATENESS.observe(max(0.0, claim.late_ms / 1000))
         task = asyncio.create_task(self._deliver(claim))
         self._running[task] = claim
+        self._held[claim.queue] += 1
         task.add_done_callback(self._end)
 
     def _end(self, task: asyncio.Task[None]) -> None:
-        del self._running[task]
+        queue = self._running.pop(task).queue
+        self._held[queue] -= 1
+        if not self._held[queue]:
+            del self._held[queue]
         if self._queues:
             self._changed.set()
 

@@ -8,6 +8,8 @@ from uuid import UUID
 from taskexecutor_common.model.execution import QueueState
 
 _MAX_CHUNK = 100  # queues named in one claim
+_MAX_BATCH = 200  # executions in one claim
+_PER_FREE_SLOT = 8
 _LEAST_WAIT_SEC = 0.005  # an open queue that gave nothing: another dispatcher is claiming from it
 
 
@@ -72,15 +74,30 @@ class QueueSet:
             self._waiting.setdefault(queue)
         return min(self._opening.values()) - now if self._opening else None
 
-    def take(self, free: int) -> dict[UUID, int]:
-        """The next chunk with its quotas, which add up to `free` at most; its queues are out of the set until `give_back`."""
-        chunk = [queue for queue, _ in zip(self._waiting, range(min(free, _MAX_CHUNK)), strict=False)]
-        for queue in chunk:
-            del self._waiting[queue]
+    def share_out(self, free: int, held: Mapping[UUID, int]) -> dict[UUID, int]:
+        """Quotas for the next chunk, for `free` slots at most; `held` says how many slots each queue has already.
+
+        A queue whose deliveries take long must not end up with all the slots. So what it may hold is bounded by what is
+        left for others: `_PER_FREE_SLOT` times the slots that stay free (the dynamic threshold of Choudhury and Hahne,
+        IEEE/ACM Transactions on Networking 6(2), 1998). One queue gets eight ninths, two get eight seventeenths each.
+        """
+        most = min(free, _MAX_CHUNK)
+        chunk: dict[UUID, int] = {}
+        for queue in self._waiting:
+            if len(chunk) == most:
+                break
+            allowance = -((held.get(queue, 0) - _PER_FREE_SLOT * free) // (_PER_FREE_SLOT + 1))  # rounded up
+            if allowance > 0:
+                chunk[queue] = allowance
         if not chunk:
             return {}
-        share, extra = divmod(free, len(chunk))
-        return {queue: share + (index < extra) for index, queue in enumerate(chunk)}
+        share, extra = divmod(min(free, _MAX_BATCH), len(chunk))
+        return {queue: min(share + (index < extra), chunk[queue]) for index, queue in enumerate(chunk)}
+
+    def take(self, quotas: Iterable[UUID]) -> None:
+        """These are claimed from now: out of the set until `give_back`."""
+        for queue in quotas:
+            del self._waiting[queue]
 
     def give_back(self, quotas: Mapping[UUID, int], claimed: Mapping[UUID, int]) -> list[UUID]:
         """Puts the queues that filled their quota at the back. Answers those with limits that did not: look at them."""

@@ -214,3 +214,21 @@ async def test_after_a_stop_nothing_is_claimed(engine: Engine) -> None:
         execution_id = await engine.create_one(endpoint)
         dispatcher.claimer.wake([endpoint.endpoint_id])
     assert await engine.status(execution_id) is ExecutionStatus.QUEUED
+
+
+async def test_an_endpoint_that_does_not_answer_leaves_slots_to_its_neighbour(engine: Engine) -> None:
+    slow, fast = await engine.endpoint(), await engine.endpoint()
+    stuck = {created.job_id for created in await engine.create(slow, 60)}
+    gate = Gate()
+
+    async def answer(execution_id: UUID, attempt: int) -> Outcome:
+        return await gate(execution_id, attempt) if execution_id in stuck else TAKEN
+
+    async with running(await a_dispatcher(engine, Target(answer), slots=36, poll_interval_sec=SOON_SEC)) as dispatcher:
+        await wait_until(lambda: dispatcher.target.at_once == 32)
+        waiting = await engine.create(fast, 60)
+        dispatcher.claimer.wake([fast.endpoint_id])
+        await wait_until(lambda: len(dispatcher.target.delivered) == 32 + len(waiting))
+        assert dispatcher.target.at_once == 32
+        gate.open()
+        await wait_until(lambda: all_succeeded(engine))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 import uuid
+from collections.abc import Mapping
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from taskexecutor_dispatcher.queues import QueueSet
 
 CHUNK = 100  # queues named in one claim
+NOTHING: Mapping[uuid.UUID, int] = {}
 
 depths = st.lists(st.integers(min_value=0, max_value=500), min_size=1, max_size=250)
 slots = st.integers(min_value=1, max_value=200)
@@ -21,15 +23,45 @@ def named(count: int) -> list[uuid.UUID]:
     return [uuid.UUID(int=n) for n in range(count)]
 
 
+def claim(queues: QueueSet, free: int, held: Mapping[uuid.UUID, int] = NOTHING) -> dict[uuid.UUID, int]:
+    quotas = queues.share_out(free, held)
+    queues.take(quotas)
+    return quotas
+
+
 @given(depths, slots)
-def test_quotas_fill_the_free_slots_and_no_more(depths: list[int], free: int) -> None:
+def test_quotas_are_even_and_no_more_than_the_free_slots(depths: list[int], free: int) -> None:
     queues = QueueSet(time.monotonic)
     queues.add(named(len(depths)))
-    quotas = queues.take(free)
-    assert sum(quotas.values()) == free
+    quotas = claim(queues, free)
+    assert sum(quotas.values()) <= free
     assert len(quotas) == min(len(depths), free, CHUNK)
     assert max(quotas.values()) - min(quotas.values()) <= 1
     assert min(quotas.values()) >= 1
+
+
+@given(st.lists(st.integers(min_value=0, max_value=200), min_size=1, max_size=20), slots)
+def test_however_long_deliveries_take_each_queue_leaves_an_eighth_of_what_it_holds_to_others(
+    held: list[int], total: int
+) -> None:
+    holding = dict(zip(named(len(held)), held, strict=True))
+    free = total - sum(held)
+    if free <= 0:
+        return
+    queues = QueueSet(time.monotonic)
+    queues.add(holding)
+    for queue, quota in queues.share_out(free, holding).items():
+        assert (holding[queue] + quota - 1) <= 8 * (free - quota + 1)
+
+
+def test_a_slow_queue_ends_up_with_eight_ninths_of_the_slots() -> None:
+    (slow,) = named(1)
+    held = 0
+    queues = QueueSet(time.monotonic)
+    queues.add([slow])
+    while quotas := queues.share_out(1800 - held, {slow: held}):
+        held += quotas[slow]
+    assert held == 1600
 
 
 @given(depths, slots)
@@ -40,7 +72,7 @@ def test_every_queue_with_work_gets_its_turn_before_any_gets_a_second(depths: li
     claims_in_a_turn = math.ceil(len(waiting) / min(free, CHUNK))
     visited: set[uuid.UUID] = set()
     for _ in range(claims_in_a_turn):
-        quotas = queues.take(free)
+        quotas = claim(queues, free)
         visited |= quotas.keys()
         claimed = {queue: min(quota, waiting[queue]) for queue, quota in quotas.items()}
         queues.give_back(quotas, claimed)
@@ -53,7 +85,7 @@ def test_everything_is_claimed_in_the_end(depths: list[int], free: int) -> None:
     queues = QueueSet(time.monotonic)
     queues.add(waiting)
     while queues:
-        quotas = queues.take(free)
+        quotas = claim(queues, free)
         claimed = {queue: min(quota, waiting[queue]) for queue, quota in quotas.items()}
         for queue, count in claimed.items():
             waiting[queue] -= count
@@ -66,22 +98,22 @@ def test_a_shallow_queue_waits_for_one_claim_behind_a_deep_one(deep: int, free: 
     deep_queue, shallow_queue = named(2)
     queues = QueueSet(time.monotonic)
     queues.add([deep_queue, shallow_queue])
-    first = queues.take(free)
+    first = claim(queues, free)
     queues.give_back(first, {queue: min(quota, deep) for queue, quota in first.items() if queue == deep_queue})
-    assert shallow_queue in first or shallow_queue in queues.take(free)
+    assert shallow_queue in first or shallow_queue in claim(queues, free)
 
 
 def test_a_queue_that_gave_less_than_its_quota_is_forgotten() -> None:
     queues = QueueSet(time.monotonic)
     queues.add(named(1))
-    queues.give_back(queues.take(10), dict.fromkeys(named(1), 9))
+    queues.give_back(claim(queues, 10), dict.fromkeys(named(1), 1))
     assert not queues
 
 
 def test_a_hint_during_a_claim_counts() -> None:
     queues = QueueSet(time.monotonic)
     queues.add(named(1))
-    quotas = queues.take(10)
+    quotas = claim(queues, 10)
     queues.add(named(1))
     queues.give_back(quotas, {})
     assert len(queues) == 1
@@ -92,4 +124,4 @@ def test_a_hint_does_not_let_a_queue_jump_ahead_or_fall_back() -> None:
     queues = QueueSet(time.monotonic)
     queues.add([first, second, third])
     queues.add([third, first])
-    assert list(queues.take(2)) == [first, second]
+    assert list(claim(queues, 2)) == [first, second]

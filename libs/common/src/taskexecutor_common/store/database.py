@@ -46,6 +46,7 @@ _POSTGRES_PLANNER = (
     b"SET enable_bitmapscan = off",
     b"SET enable_hashjoin = off",
     b"SET enable_mergejoin = off",
+    b"SET jit = off",  # compiling takes longer than any of these statements
 )
 # It took too long, or the server is out of disk, memory or connections: nothing was changed, and later it may work.
 _OVERLOADED = (errors.QueryCanceled, errors.InsufficientResources)
