@@ -152,6 +152,9 @@ class Claimer:
             self._queues.add(quotas)
             raise
         short = self._queues.give_back(quotas, Counter(claim.queue for claim in claims))
+        metrics.observe_all(metrics.QUEUE_WAIT, [max(0.0, claim.waited_ms / 1000) for claim in claims])
+        late = [max(0.0, claim.late_ms / 1000) for claim in claims if claim.attempt_count == 1]
+        metrics.observe_all(metrics.LATENESS, late)
         for claim in claims:
             self._begin(claim)
         if short:
@@ -176,9 +179,6 @@ class Claimer:
             self._begin(claim)
 
     def _begin(self, claim: Claim) -> None:
-        metrics.QUEUE_WAIT.observe(max(0.0, claim.waited_ms / 1000))
-        if claim.attempt_count == 1:
-            metrics.LATENESS.observe(max(0.0, claim.late_ms / 1000))
         task = asyncio.create_task(self._deliver(claim))
         self._running[task] = claim
         self._held[claim.queue] += 1
