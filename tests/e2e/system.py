@@ -53,10 +53,11 @@ class System:
     async def endpoint(self, *, rest: Rest | None = None, path: str | None = None, **settings: Any) -> str:
         """Registers an HTTP endpoint of a fresh name; it posts to the receiver's path of the same name.
 
-        `settings` beside `payload_spec`, `config` and `retry_policy` go into its spec.
+        `settings` beside `payload_spec`, `config`, `retry_policy` and `flow_control` go into its spec.
         """
         name = fresh("endpoint")
-        top = {key: settings.pop(key) for key in ("payload_spec", "config", "retry_policy") if key in settings}
+        at_top = ("payload_spec", "config", "retry_policy", "flow_control")
+        top = {key: settings.pop(key) for key in at_top if key in settings}
         spec = {"url": self.receiver.url(path or f"/{name}"), "method": "POST", **settings}
         await (rest or self.rest).create("/endpoints", {"name": name, "type": "HTTP", "spec": spec, **top})
         return name

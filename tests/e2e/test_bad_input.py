@@ -190,6 +190,8 @@ for verb in ("cancel", "pause", "resume"):
 refused(404, "EXECUTION_NOT_FOUND", "nope", "unknown", "POST", "/executions/nope/cancel")
 refused(404, "ENDPOINT_NOT_FOUND", "nope", "unknown", "POST", "/endpoints/nope/render", {"input": {}})
 refused(404, "ENDPOINT_NOT_FOUND", "nope", "unknown", "POST", "/endpoints/nope/test", {"input": {}})
+for verb in ("pause", "resume"):
+    refused(404, "ENDPOINT_NOT_FOUND", "nope", "unknown", "POST", f"/endpoints/nope/{verb}")
 for make in (job, delayed, cron):
     refused(
         404, "ENDPOINT_NOT_FOUND", "nope", f"unknown endpoint, {make.__name__}", "POST", "/jobs", make(endpoint="nope")
@@ -410,6 +412,33 @@ invalid(
     "/endpoints",
     endpoint(retry_policy={"non_retryable_status_codes": [400, 99]}),
 )
+
+# --- flow control ---
+ABOVE, BELOW = 10_001, 0
+for path, numbers in {
+    "max_in_flight": (BELOW, ABOVE, -1),
+    "rate_limit.per_second": (0.0009, 10_000.1, -1, "NaN", "Infinity"),
+    "rate_limit.burst": (BELOW, ABOVE),
+    "circuit_breaker.failure_rate": (0, 1.01, -0.5, "NaN"),
+    "circuit_breaker.minimum_attempts": (BELOW, ABOVE),
+    "circuit_breaker.window_sec": (BELOW, 3601),
+    "circuit_breaker.open_sec": (BELOW, 86_401),
+}.items():
+    part, _, leaf = path.rpartition(".")
+    for number in numbers:
+        limits: Json = {leaf: number}
+        if part == "rate_limit":
+            limits = {"per_second": 5, **limits}
+        limits = {part: limits} if part else limits
+        said = f"flow_control.{path}: {str(number).lower()[:3]}"
+        invalid(said, f"{path} {number}", "POST", "/endpoints", endpoint(flow_control=limits))
+        invalid(said, f"{path} {number}", "PUT", "/endpoints/open", {"spec": HTTP, "flow_control": limits})
+for limits in ({"rate_limit": {}}, {"rate_limit": {"burst": 5}}, {"rate_limit": {"per_second": 0}}):
+    required = "flow_control.rate_limit.per_second: is required"
+    invalid(required, str(limits), "POST", "/endpoints", endpoint(flow_control=limits))
+for limits in ({"max_in_flight": 1.5}, {"max_in_flight": "many"}, {"circuit_breaker": {"open_sec": 0.5}}):
+    said = next(iter(limits))
+    invalid(said, f"of a wrong type: {limits}", "POST", "/endpoints", endpoint(flow_control=limits))
 
 # --- lists ---
 for target in (*LISTS, "/jobs/{job}/executions", "/jobs/{cron}/versions", "/executions/{execution}/logs"):

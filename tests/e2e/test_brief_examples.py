@@ -107,7 +107,8 @@ def test_a_secret_is_answered_without_its_value(example: Json) -> None:
 
 def test_an_endpoint_is_answered_as_it_was_registered(example: Json) -> None:
     policy = {**RETRY_POLICY, "non_retryable_status_codes": []}
-    assert without_times(example["/endpoints"]) == {**ENDPOINT, "retry_policy": policy, "revision": 1}
+    added = {"retry_policy": policy, "revision": 1, "flow_state": {}}
+    assert without_times(example["/endpoints"]) == {**ENDPOINT, **added}
 
 
 def test_an_immediate_job_is_answered_as_the_brief_shows(immediate: Json) -> None:

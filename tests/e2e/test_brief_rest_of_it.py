@@ -88,7 +88,7 @@ async def register(rest: Rest, endpoint: Json, schema: Json, values: Json) -> Js
 def as_registered(answer: Json) -> Json:
     """The answer less what the service adds to what was sent."""
     policy = {name: value for name, value in answer["retry_policy"].items() if name != "non_retryable_status_codes"}
-    added = ("revision", "created_at", "updated_at")
+    added = ("revision", "created_at", "updated_at", "flow_state")
     return {name: value for name, value in answer.items() if name not in added} | {"retry_policy": policy}
 
 

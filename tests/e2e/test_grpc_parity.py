@@ -63,10 +63,16 @@ def scenario(url: str) -> Iterator[Step]:
     yield Step("SecretService.ListSecrets", {})
     yield Step("SecretService.DeleteSecret", {"name": "token"})
     yield Step("EndpointService.CreateEndpoint", {"name": "greet", **http})
-    yield Step("EndpointService.UpdateEndpoint", {"name": "greet", **http, "retry_policy": {"max_attempts": 2}})
+    breaker = {"failure_rate": 0.25, "open_sec": 5}
+    limits = {"max_in_flight": 5, "rate_limit": {"per_second": 12.5}, "circuit_breaker": breaker}
+    changed = {**http, "retry_policy": {"max_attempts": 2}, "flow_control": limits}
+    yield Step("EndpointService.UpdateEndpoint", {"name": "greet", **changed})
     yield Step("EndpointService.GetEndpoint", {"name": "greet"})
     yield Step("EndpointService.ListEndpoints", {"type": "HTTP"})
     yield Step("EndpointService.ListEndpointRevisions", {"name": "greet"})
+    yield Step("EndpointService.PauseEndpoint", {"name": "greet"})
+    yield Step("EndpointService.GetEndpoint", {"name": "greet"})
+    yield Step("EndpointService.ResumeEndpoint", {"name": "greet"})
     yield Step("EndpointService.RenderEndpoint", {"name": "greet", "input": {"who": "you"}})
     yield Step("EndpointService.TestEndpoint", {"name": "greet", "input": {"who": "you"}})
     immediate = {"endpoint": "greet", "trigger": "IMMEDIATE", "idempotency_key": "k", "input": {"who": "you"}}

@@ -13,7 +13,7 @@ import contextlib
 import json
 import threading
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -71,6 +71,8 @@ class Receiver:
         self.port = 0
         self._scripts: dict[str, deque[Answer]] = {}
         self._received: dict[str, list[Received]] = defaultdict(list)
+        self._open: Counter[str] = Counter()
+        self._most_open: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="receiver", daemon=True)
@@ -90,6 +92,11 @@ class Receiver:
         """All requests to a path so far, in the order of their arrival."""
         with self._lock:
             return list(self._received[path])
+
+    def most_at_once(self, path: str) -> int:
+        """How many requests to a path have been under way at the same time so far, at most."""
+        with self._lock:
+            return self._most_open[path]
 
     def start(self) -> None:
         """Listens on a free port of 127.0.0.1."""
@@ -119,20 +126,29 @@ class Receiver:
         at = datetime.fromtimestamp(time.time(), UTC)
         received = Received(at, request.method, request.raw_path, request.headers.copy(), await request.read())
         answer = self._note(request.path, received)
-        if answer.hangs:
-            await asyncio.Event().wait()
-        if answer.delay_sec:
-            await asyncio.sleep(answer.delay_sec)
+        try:
+            if answer.hangs:
+                await asyncio.Event().wait()
+            if answer.delay_sec:
+                await asyncio.sleep(answer.delay_sec)
+        finally:
+            self._end(request.path)
         body = answer.body(received) if callable(answer.body) else answer.body
         return web.Response(status=answer.status, body=body, headers=answer.headers)
 
     def _note(self, path: str, received: Received) -> Answer:
         with self._lock:
             self._received[path].append(received)
+            self._open[path] += 1
+            self._most_open[path] = max(self._most_open[path], self._open[path])
             script = self._scripts.get(path)
             if not script:
                 return OK
             return script.popleft() if len(script) > 1 else script[0]
+
+    def _end(self, path: str) -> None:
+        with self._lock:
+            self._open[path] -= 1
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from taskexecutor_api.validate import DEFAULT_PAGE, MAX_EXACT, MAX_PAGE
 from taskexecutor_common.endpoint_types.http import HttpSpec
 from taskexecutor_common.endpoint_types.kafka import KafkaSpec
 from taskexecutor_common.endpoint_types.redis_stream import RedisStreamSpec
-from taskexecutor_common.model.endpoint import RetryPolicy
+from taskexecutor_common.model.endpoint import CircuitBreaker, RetryPolicy
 
 Schema = dict[str, Any]
 
@@ -27,6 +27,7 @@ _NO_NUL = {"pattern": r"^[^\u0000]*$"}
 _DELAY_MS = {"minimum": 0, "maximum": 86_400_000}
 _HTTP_STATUS = {"minimum": 100, "maximum": 599}
 _POLICY = RetryPolicy()
+_BREAKER = CircuitBreaker()
 _SPECS = ("HttpSpec", "KafkaSpec", "RedisStreamSpec")
 
 
@@ -65,10 +66,17 @@ IN_REQUESTS: dict[str, Schema] = {
     "RetryPolicy.initial_delay_ms": {**_DELAY_MS, "default": _POLICY.initial_delay_ms},
     "RetryPolicy.max_delay_ms": {**_DELAY_MS, "default": _POLICY.max_delay_ms},
     "RetryPolicy.non_retryable_status_codes": {"items": _HTTP_STATUS},
+    "FlowControl.max_in_flight": {"minimum": 1, "maximum": 10_000},
+    "RateLimit.per_second": {"minimum": 0.001, "maximum": 10_000},
+    "RateLimit.burst": {"minimum": 1, "maximum": 10_000},
+    "CircuitBreaker.failure_rate": {"exclusiveMinimum": 0, "maximum": 1, "default": _BREAKER.failure_rate},
+    "CircuitBreaker.minimum_attempts": {"minimum": 1, "maximum": 10_000, "default": _BREAKER.minimum_attempts},
+    "CircuitBreaker.window_sec": {"minimum": 1, "maximum": 3600, "default": _BREAKER.window_ms // 1000},
+    "CircuitBreaker.open_sec": {"minimum": 1, "maximum": 86_400, "default": _BREAKER.open_ms // 1000},
 }
 """By the name of the field, or of message and field, which goes before."""
 
-FILLED_IN_ANSWERS = frozenset({"RetryPolicy"})
+FILLED_IN_ANSWERS = frozenset({"RetryPolicy", "RateLimit", "CircuitBreaker"})
 """Messages whose optional fields answers always carry."""
 
 EXACTLY_ONE: dict[str, tuple[str, ...]] = {"BatchCreateJobsResponse.Result": ("job", "error")}

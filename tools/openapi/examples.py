@@ -60,6 +60,12 @@ _HTTP_ENDPOINT: Named = {
     "retry_policy": {"max_attempts": 3, "backoff": "exponential", "initial_delay_ms": 1000, "max_delay_ms": 30_000},
 }
 
+_FLOW_CONTROL: Named = {
+    "max_in_flight": 20,
+    "rate_limit": {"per_second": 50, "burst": 100},
+    "circuit_breaker": {"failure_rate": 0.5, "minimum_attempts": 20, "window_sec": 60, "open_sec": 30},
+}
+
 _KAFKA_ENDPOINT: Named = {
     "name": "publish-order-event",
     "type": "KAFKA",
@@ -195,6 +201,16 @@ def _without_name(creation: Named) -> Named:
     return {key: value for key, value in creation.items() if key != "name"}
 
 
+_LIMITED_ENDPOINT: Named = {
+    **_HTTP_ENDPOINT,
+    "retry_policy": {**_HTTP_ENDPOINT["retry_policy"], "non_retryable_status_codes": []},
+    "revision": 2,
+    **_STAMPS,
+    "flow_control": _FLOW_CONTROL,
+}
+_OPEN_FLOW: Named = {"in_flight": 3, "circuit": "CLOSED"}
+
+
 REQUESTS: dict[str, Named] = {
     "CreatePayloadSpec": {"schema": _PAYLOAD_SPEC},
     "UpdatePayloadSpec": {"schema": _without_name(_PAYLOAD_SPEC)},
@@ -203,7 +219,10 @@ REQUESTS: dict[str, Named] = {
     "CreateSecret": {"api_key": {"name": "email_api_key", "value": "sk-live-abc123"}},
     "UpdateSecret": {"api_key": {"value": "sk-live-def456"}},
     "CreateEndpoint": {"http": _HTTP_ENDPOINT, "kafka": _KAFKA_ENDPOINT, "redis_stream": _REDIS_STREAM_ENDPOINT},
-    "UpdateEndpoint": {"http": _without_name(_HTTP_ENDPOINT)},
+    "UpdateEndpoint": {
+        "http": _without_name(_HTTP_ENDPOINT),
+        "with_limits": {**_without_name(_HTTP_ENDPOINT), "flow_control": _FLOW_CONTROL},
+    },
     "RenderEndpoint": {"email": {"input": _EMAIL_INPUT}},
     "TestEndpoint": {"email": {"input": _EMAIL_INPUT}},
     "CreateJob": _JOBS,
@@ -225,8 +244,11 @@ ANSWERS: dict[str, Named] = {
             "retry_policy": {**_HTTP_ENDPOINT["retry_policy"], "non_retryable_status_codes": []},
             "revision": 1,
             **_STAMPS,
+            "flow_state": {},
         }
     },
+    "PauseEndpoint": {"limited": {**_LIMITED_ENDPOINT, "flow_state": {**_OPEN_FLOW, "paused_at": _CREATED_AT}}},
+    "ResumeEndpoint": {"limited": {**_LIMITED_ENDPOINT, "flow_state": _OPEN_FLOW}},
     "CreateJob": {"immediate": _ONE_SHOT_JOB, "cron": _CRON_JOB},
     "GetJob": {"immediate": _ONE_SHOT_JOB, "cron": _CRON_JOB},
     "UpdateJob": {

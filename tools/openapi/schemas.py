@@ -28,6 +28,7 @@ _SCALARS: dict[int, Schema] = {
     Field.TYPE_STRING: {"type": "string"},
     Field.TYPE_BOOL: {"type": "boolean"},
     Field.TYPE_INT32: {"type": "integer", "format": "int32"},
+    Field.TYPE_DOUBLE: {"type": "number", "format": "double"},
 }
 _WELL_KNOWN: dict[str, Schema] = {
     "google.protobuf.Timestamp": {"type": "string", "format": "date-time"},

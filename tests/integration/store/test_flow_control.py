@@ -176,6 +176,17 @@ async def test_what_runs_when_its_endpoint_is_paused_is_recorded(engine: Engine)
     assert await engine.status(held.execution_id) is ExecutionStatus.SUCCESS
 
 
+async def test_an_endpoint_without_a_row_can_be_paused_and_limited(engine: Engine) -> None:
+    paused, worker = await limited(engine, 2, FlowControl())
+    bounded, _ = await limited(engine, 2, FlowControl())
+    await engine.rows("DELETE FROM endpoint_flow")
+    await engine.flows.pause(paused.endpoint_id)
+    settings = engine.settings(flow_control=FlowControl(max_in_flight=1))
+    assert await engine.endpoints.update("default", bounded.name, settings)
+    claims = await worker.queue.claim({paused.endpoint_id: 5, bounded.endpoint_id: 5})
+    assert [each.queue for each in claims] == [bounded.endpoint_id]
+
+
 # --- circuit breaker ---
 
 

@@ -30,13 +30,17 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from taskexecutor.v1 import execution_pb2 as taskexecutor_dot_v1_dot_execution__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1etaskexecutor/v1/endpoint.proto\x12\x0ftaskexecutor.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ftaskexecutor/v1/execution.proto\"\xa4\x03\n\x08\x45ndpoint\x12\x0c\n\x04name\x18\x01 \x01(\t\x12,\n\x04type\x18\x02 \x01(\x0e\x32\x1e.taskexecutor.v1.Endpoint.Type\x12\x19\n\x0cpayload_spec\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06\x63onfig\x18\x04 \x01(\tH\x01\x88\x01\x01\x12%\n\x04spec\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x32\n\x0cretry_policy\x18\x06 \x01(\x0b\x32\x1c.taskexecutor.v1.RetryPolicy\x12\x10\n\x08revision\x18\x07 \x01(\x05\x12.\n\ncreated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"C\n\x04Type\x12\x14\n\x10TYPE_UNSPECIFIED\x10\x00\x12\x08\n\x04HTTP\x10\x01\x12\t\n\x05KAFKA\x10\x02\x12\x10\n\x0cREDIS_STREAM\x10\x03\x42\x0f\n\r_payload_specB\t\n\x07_config\"\xc0\x02\n\x0bRetryPolicy\x12\x19\n\x0cmax_attempts\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x35\n\x07\x62\x61\x63koff\x18\x02 \x01(\x0e\x32$.taskexecutor.v1.RetryPolicy.Backoff\x12\x1d\n\x10initial_delay_ms\x18\x03 \x01(\x05H\x01\x88\x01\x01\x12\x19\n\x0cmax_delay_ms\x18\x04 \x01(\x05H\x02\x88\x01\x01\x12\"\n\x1anon_retryable_status_codes\x18\x05 \x03(\x05\"J\n\x07\x42\x61\x63koff\x12\x17\n\x13\x42\x41\x43KOFF_UNSPECIFIED\x10\x00\x12\t\n\x05\x66ixed\x10\x01\x12\n\n\x06linear\x10\x02\x12\x0f\n\x0b\x65xponential\x10\x03\x42\x0f\n\r_max_attemptsB\x13\n\x11_initial_delay_msB\x0f\n\r_max_delay_ms\"\x89\x02\n\x10\x45ndpointRevision\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x05\x12\x19\n\x0cpayload_spec\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06\x63onfig\x18\x04 \x01(\tH\x01\x88\x01\x01\x12%\n\x04spec\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x32\n\x0cretry_policy\x18\x06 \x01(\x0b\x32\x1c.taskexecutor.v1.RetryPolicy\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x0f\n\r_payload_specB\t\n\x07_config\"\x8c\x02\n\x15\x43reateEndpointRequest\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12\x32\n\x04type\x18\x02 \x01(\x0e\x32\x1e.taskexecutor.v1.Endpoint.TypeB\x04\xe2\x41\x01\x02\x12\x19\n\x0cpayload_spec\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06\x63onfig\x18\x04 \x01(\tH\x01\x88\x01\x01\x12+\n\x04spec\x18\x05 \x01(\x0b\x32\x17.google.protobuf.StructB\x04\xe2\x41\x01\x02\x12\x32\n\x0cretry_policy\x18\x06 \x01(\x0b\x32\x1c.taskexecutor.v1.RetryPolicyB\x0f\n\r_payload_specB\t\n\x07_config\"\x82\x01\n\x14ListEndpointsRequest\x12\x12\n\x05limit\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x13\n\x06\x63ursor\x18\x02 \x01(\tH\x01\x88\x01\x01\x12,\n\x04type\x18\x03 \x01(\x0e\x32\x1e.taskexecutor.v1.Endpoint.TypeB\x08\n\x06_limitB\t\n\x07_cursor\"a\n\x15ListEndpointsResponse\x12(\n\x05items\x18\x01 \x03(\x0b\x32\x19.taskexecutor.v1.Endpoint\x12\x13\n\x06\x63ursor\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_cursor\"(\n\x12GetEndpointRequest\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\"\x86\x02\n\x15UpdateEndpointRequest\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12,\n\x04type\x18\x02 \x01(\x0e\x32\x1e.taskexecutor.v1.Endpoint.Type\x12\x19\n\x0cpayload_spec\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06\x63onfig\x18\x04 \x01(\tH\x01\x88\x01\x01\x12+\n\x04spec\x18\x05 \x01(\x0b\x32\x17.google.protobuf.StructB\x04\xe2\x41\x01\x02\x12\x32\n\x0cretry_policy\x18\x06 \x01(\x0b\x32\x1c.taskexecutor.v1.RetryPolicyB\x0f\n\r_payload_specB\t\n\x07_config\"+\n\x15\x44\x65leteEndpointRequest\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\"p\n\x1cListEndpointRevisionsRequest\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12\x12\n\x05limit\x18\x02 \x01(\x05H\x00\x88\x01\x01\x12\x13\n\x06\x63ursor\x18\x03 \x01(\tH\x01\x88\x01\x01\x42\x08\n\x06_limitB\t\n\x07_cursor\"q\n\x1dListEndpointRevisionsResponse\x12\x30\n\x05items\x18\x01 \x03(\x0b\x32!.taskexecutor.v1.EndpointRevision\x12\x13\n\x06\x63ursor\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_cursor\"S\n\x15RenderEndpointRequest\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12&\n\x05input\x18\x02 \x01(\x0b\x32\x17.google.protobuf.Struct\"\x83\x01\n\x16RenderEndpointResponse\x12,\n\x04type\x18\x01 \x01(\x0e\x32\x1e.taskexecutor.v1.Endpoint.Type\x12\x10\n\x08revision\x18\x02 \x01(\x05\x12)\n\x08rendered\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\"Q\n\x13TestEndpointRequest\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12&\n\x05input\x18\x02 \x01(\x0b\x32\x17.google.protobuf.Struct\"\xfd\x01\n\x14TestEndpointResponse\x12)\n\x08rendered\x18\x01 \x01(\x0b\x32\x17.google.protobuf.Struct\x12/\n\x06status\x18\x02 \x01(\x0e\x32\x1f.taskexecutor.v1.Attempt.Status\x12,\n\x06output\x18\x03 \x01(\x0b\x32\x17.google.protobuf.StructH\x00\x88\x01\x01\x12\x31\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x1d.taskexecutor.v1.AttemptErrorH\x01\x88\x01\x01\x12\x13\n\x0b\x64uration_ms\x18\x05 \x01(\x05\x42\t\n\x07_outputB\x08\n\x06_error2\xe2\x07\n\x0f\x45ndpointService\x12j\n\x0e\x43reateEndpoint\x12&.taskexecutor.v1.CreateEndpointRequest\x1a\x19.taskexecutor.v1.Endpoint\"\x15\x82\xd3\xe4\x93\x02\x0f\"\n/endpoints:\x01*\x12r\n\rListEndpoints\x12%.taskexecutor.v1.ListEndpointsRequest\x1a&.taskexecutor.v1.ListEndpointsResponse\"\x12\x82\xd3\xe4\x93\x02\x0c\x12\n/endpoints\x12h\n\x0bGetEndpoint\x12#.taskexecutor.v1.GetEndpointRequest\x1a\x19.taskexecutor.v1.Endpoint\"\x19\x82\xd3\xe4\x93\x02\x13\x12\x11/endpoints/{name}\x12q\n\x0eUpdateEndpoint\x12&.taskexecutor.v1.UpdateEndpointRequest\x1a\x19.taskexecutor.v1.Endpoint\"\x1c\x82\xd3\xe4\x93\x02\x16\x1a\x11/endpoints/{name}:\x01*\x12k\n\x0e\x44\x65leteEndpoint\x12&.taskexecutor.v1.DeleteEndpointRequest\x1a\x16.google.protobuf.Empty\"\x19\x82\xd3\xe4\x93\x02\x13*\x11/endpoints/{name}\x12\x9b\x01\n\x15ListEndpointRevisions\x12-.taskexecutor.v1.ListEndpointRevisionsRequest\x1a..taskexecutor.v1.ListEndpointRevisionsResponse\"#\x82\xd3\xe4\x93\x02\x1d\x12\x1b/endpoints/{name}/revisions\x12\x86\x01\n\x0eRenderEndpoint\x12&.taskexecutor.v1.RenderEndpointRequest\x1a\'.taskexecutor.v1.RenderEndpointResponse\"#\x82\xd3\xe4\x93\x02\x1d\"\x18/endpoints/{name}/render:\x01*\x12~\n\x0cTestEndpoint\x12$.taskexecutor.v1.TestEndpointRequest\x1a%.taskexecutor.v1.TestEndpointResponse\"!\x82\xd3\xe4\x93\x02\x1b\"\x16/endpoints/{name}/test:\x01*b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1etaskexecutor/v1/endpoint.proto\x12\x0ftaskexecutor.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ftaskexecutor/v1/execution.proto\"\xa4\x04\n\x08\x45ndpoint\x12\x0c\n\x04name\x18\x01 \x01(\t\x12,\n\x04type\x18\x02 \x01(\x0e\x32\x1e.taskexecutor.v1.Endpoint.Type\x12\x19\n\x0cpayload_spec\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06\x63onfig\x18\x04 \x01(\tH\x01\x88\x01\x01\x12%\n\x04spec\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x32\n\x0cretry_policy\x18\x06 \x01(\x0b\x32\x1c.taskexecutor.v1.RetryPolicy\x12\x10\n\x08revision\x18\x07 \x01(\x05\x12.\n\ncreated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x37\n\x0c\x66low_control\x18\n \x01(\x0b\x32\x1c.taskexecutor.v1.FlowControlH\x02\x88\x01\x01\x12\x34\n\nflow_state\x18\x0b \x01(\x0b\x32\x1a.taskexecutor.v1.FlowStateB\x04\xe2\x41\x01\x03\"C\n\x04Type\x12\x14\n\x10TYPE_UNSPECIFIED\x10\x00\x12\x08\n\x04HTTP\x10\x01\x12\t\n\x05KAFKA\x10\x02\x12\x10\n\x0cREDIS_STREAM\x10\x03\x42\x0f\n\r_payload_specB\t\n\x07_configB\x0f\n\r_flow_control\"\xd2\x01\n\x0b\x46lowControl\x12\x1a\n\rmax_in_flight\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x33\n\nrate_limit\x18\x02 \x01(\x0b\x32\x1a.taskexecutor.v1.RateLimitH\x01\x88\x01\x01\x12=\n\x0f\x63ircuit_breaker\x18\x03 \x01(\x0b\x32\x1f.taskexecutor.v1.CircuitBreakerH\x02\x88\x01\x01\x42\x10\n\x0e_max_in_flightB\r\n\x0b_rate_limitB\x12\n\x10_circuit_breaker\"C\n\tRateLimit\x12\x18\n\nper_second\x18\x01 \x01(\x01\x42\x04\xe2\x41\x01\x02\x12\x12\n\x05\x62urst\x18\x02 \x01(\x05H\x00\x88\x01\x01\x42\x08\n\x06_burst\"\xbc\x01\n\x0e\x43ircuitBreaker\x12\x19\n\x0c\x66\x61ilure_rate\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x1d\n\x10minimum_attempts\x18\x02 \x01(\x05H\x01\x88\x01\x01\x12\x17\n\nwindow_sec\x18\x03 \x01(\x05H\x02\x88\x01\x01\x12\x15\n\x08open_sec\x18\x04 \x01(\x05H\x03\x88\x01\x01\x42\x0f\n\r_failure_rateB\x13\n\x11_minimum_attemptsB\r\n\x0b_window_secB\x0b\n\t_open_sec\"\xda\x03\n\tFlowState\x12\x32\n\tpaused_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x16\n\tin_flight\x18\x02 \x01(\x05H\x01\x88\x01\x01\x12\x38\n\x07\x63ircuit\x18\x03 \x01(\x0e\x32\".taskexecutor.v1.FlowState.CircuitH\x02\x88\x01\x01\x12\x35\n\x0c\x63losed_until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x03\x88\x01\x01\x12;\n\tclosed_by\x18\x05 \x01(\x0e\x32#.taskexecutor.v1.FlowState.ClosedByH\x04\x88\x01\x01\"G\n\x07\x43ircuit\x12\x17\n\x13\x43IRCUIT_UNSPECIFIED\x10\x00\x12\n\n\x06\x43LOSED\x10\x01\x12\x08\n\x04OPEN\x10\x02\x12\r\n\tHALF_OPEN\x10\x03\"C\n\x08\x43losedBy\x12\x19\n\x15\x43LOSED_BY_UNSPECIFIED\x10\x00\x12\x0b\n\x07\x43IRCUIT\x10\x01\x12\x0f\n\x0bRETRY_AFTER\x10\x02\x42\x0c\n\n_paused_atB\x0c\n\n_in_flightB\n\n\x08_circuitB\x0f\n\r_closed_untilB\x0c\n\n_closed_by\"\xc0\x02\n\x0bRetryPolicy\x12\x19\n\x0cmax_attempts\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x35\n\x07\x62\x61\x63koff\x18\x02 \x01(\x0e\x32$.taskexecutor.v1.RetryPolicy.Backoff\x12\x1d\n\x10initial_delay_ms\x18\x03 \x01(\x05H\x01\x88\x01\x01\x12\x19\n\x0cmax_delay_ms\x18\x04 \x01(\x05H\x02\x88\x01\x01\x12\"\n\x1anon_retryable_status_codes\x18\x05 \x03(\x05\"J\n\x07\x42\x61\x63koff\x12\x17\n\x13\x42\x41\x43KOFF_UNSPECIFIED\x10\x00\x12\t\n\x05\x66ixed\x10\x01\x12\n\n\x06linear\x10\x02\x12\x0f\n\x0b\x65xponential\x10\x03\x42\x0f\n\r_max_attemptsB\x13\n\x11_initial_delay_msB\x0f\n\r_max_delay_ms\"\x89\x02\n\x10\x45ndpointRevision\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x05\x12\x19\n\x0cpayload_spec\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06\x63onfig\x18\x04 \x01(\tH\x01\x88\x01\x01\x12%\n\x04spec\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x32\n\x0cretry_policy\x18\x06 \x01(\x0b\x32\x1c.taskexecutor.v1.RetryPolicy\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x0f\n\r_payload_specB\t\n\x07_config\"\xc0\x02\n\x15\x43reateEndpointRequest\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12\x32\n\x04type\x18\x02 \x01(\x0e\x32\x1e.taskexecutor.v1.Endpoint.TypeB\x04\xe2\x41\x01\x02\x12\x19\n\x0cpayload_spec\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06\x63onfig\x18\x04 \x01(\tH\x01\x88\x01\x01\x12+\n\x04spec\x18\x05 \x01(\x0b\x32\x17.google.protobuf.StructB\x04\xe2\x41\x01\x02\x12\x32\n\x0cretry_policy\x18\x06 \x01(\x0b\x32\x1c.taskexecutor.v1.RetryPolicy\x12\x32\n\x0c\x66low_control\x18\x07 \x01(\x0b\x32\x1c.taskexecutor.v1.FlowControlB\x0f\n\r_payload_specB\t\n\x07_config\"\x82\x01\n\x14ListEndpointsRequest\x12\x12\n\x05limit\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x13\n\x06\x63ursor\x18\x02 \x01(\tH\x01\x88\x01\x01\x12,\n\x04type\x18\x03 \x01(\x0e\x32\x1e.taskexecutor.v1.Endpoint.TypeB\x08\n\x06_limitB\t\n\x07_cursor\"a\n\x15ListEndpointsResponse\x12(\n\x05items\x18\x01 \x03(\x0b\x32\x19.taskexecutor.v1.Endpoint\x12\x13\n\x06\x63ursor\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_cursor\"(\n\x12GetEndpointRequest\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\"\xba\x02\n\x15UpdateEndpointRequest\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12,\n\x04type\x18\x02 \x01(\x0e\x32\x1e.taskexecutor.v1.Endpoint.Type\x12\x19\n\x0cpayload_spec\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06\x63onfig\x18\x04 \x01(\tH\x01\x88\x01\x01\x12+\n\x04spec\x18\x05 \x01(\x0b\x32\x17.google.protobuf.StructB\x04\xe2\x41\x01\x02\x12\x32\n\x0cretry_policy\x18\x06 \x01(\x0b\x32\x1c.taskexecutor.v1.RetryPolicy\x12\x32\n\x0c\x66low_control\x18\x07 \x01(\x0b\x32\x1c.taskexecutor.v1.FlowControlB\x0f\n\r_payload_specB\t\n\x07_config\"+\n\x15\x44\x65leteEndpointRequest\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\"*\n\x14PauseEndpointRequest\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\"+\n\x15ResumeEndpointRequest\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\"p\n\x1cListEndpointRevisionsRequest\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12\x12\n\x05limit\x18\x02 \x01(\x05H\x00\x88\x01\x01\x12\x13\n\x06\x63ursor\x18\x03 \x01(\tH\x01\x88\x01\x01\x42\x08\n\x06_limitB\t\n\x07_cursor\"q\n\x1dListEndpointRevisionsResponse\x12\x30\n\x05items\x18\x01 \x03(\x0b\x32!.taskexecutor.v1.EndpointRevision\x12\x13\n\x06\x63ursor\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_cursor\"S\n\x15RenderEndpointRequest\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12&\n\x05input\x18\x02 \x01(\x0b\x32\x17.google.protobuf.Struct\"\x83\x01\n\x16RenderEndpointResponse\x12,\n\x04type\x18\x01 \x01(\x0e\x32\x1e.taskexecutor.v1.Endpoint.Type\x12\x10\n\x08revision\x18\x02 \x01(\x05\x12)\n\x08rendered\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\"Q\n\x13TestEndpointRequest\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12&\n\x05input\x18\x02 \x01(\x0b\x32\x17.google.protobuf.Struct\"\xfd\x01\n\x14TestEndpointResponse\x12)\n\x08rendered\x18\x01 \x01(\x0b\x32\x17.google.protobuf.Struct\x12/\n\x06status\x18\x02 \x01(\x0e\x32\x1f.taskexecutor.v1.Attempt.Status\x12,\n\x06output\x18\x03 \x01(\x0b\x32\x17.google.protobuf.StructH\x00\x88\x01\x01\x12\x31\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x1d.taskexecutor.v1.AttemptErrorH\x01\x88\x01\x01\x12\x13\n\x0b\x64uration_ms\x18\x05 \x01(\x05\x42\t\n\x07_outputB\x08\n\x06_error2\xcd\t\n\x0f\x45ndpointService\x12j\n\x0e\x43reateEndpoint\x12&.taskexecutor.v1.CreateEndpointRequest\x1a\x19.taskexecutor.v1.Endpoint\"\x15\x82\xd3\xe4\x93\x02\x0f\"\n/endpoints:\x01*\x12r\n\rListEndpoints\x12%.taskexecutor.v1.ListEndpointsRequest\x1a&.taskexecutor.v1.ListEndpointsResponse\"\x12\x82\xd3\xe4\x93\x02\x0c\x12\n/endpoints\x12h\n\x0bGetEndpoint\x12#.taskexecutor.v1.GetEndpointRequest\x1a\x19.taskexecutor.v1.Endpoint\"\x19\x82\xd3\xe4\x93\x02\x13\x12\x11/endpoints/{name}\x12q\n\x0eUpdateEndpoint\x12&.taskexecutor.v1.UpdateEndpointRequest\x1a\x19.taskexecutor.v1.Endpoint\"\x1c\x82\xd3\xe4\x93\x02\x16\x1a\x11/endpoints/{name}:\x01*\x12k\n\x0e\x44\x65leteEndpoint\x12&.taskexecutor.v1.DeleteEndpointRequest\x1a\x16.google.protobuf.Empty\"\x19\x82\xd3\xe4\x93\x02\x13*\x11/endpoints/{name}\x12r\n\rPauseEndpoint\x12%.taskexecutor.v1.PauseEndpointRequest\x1a\x19.taskexecutor.v1.Endpoint\"\x1f\x82\xd3\xe4\x93\x02\x19\"\x17/endpoints/{name}/pause\x12u\n\x0eResumeEndpoint\x12&.taskexecutor.v1.ResumeEndpointRequest\x1a\x19.taskexecutor.v1.Endpoint\" \x82\xd3\xe4\x93\x02\x1a\"\x18/endpoints/{name}/resume\x12\x9b\x01\n\x15ListEndpointRevisions\x12-.taskexecutor.v1.ListEndpointRevisionsRequest\x1a..taskexecutor.v1.ListEndpointRevisionsResponse\"#\x82\xd3\xe4\x93\x02\x1d\x12\x1b/endpoints/{name}/revisions\x12\x86\x01\n\x0eRenderEndpoint\x12&.taskexecutor.v1.RenderEndpointRequest\x1a\'.taskexecutor.v1.RenderEndpointResponse\"#\x82\xd3\xe4\x93\x02\x1d\"\x18/endpoints/{name}/render:\x01*\x12~\n\x0cTestEndpoint\x12$.taskexecutor.v1.TestEndpointRequest\x1a%.taskexecutor.v1.TestEndpointResponse\"!\x82\xd3\xe4\x93\x02\x1b\"\x16/endpoints/{name}/test:\x01*b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'taskexecutor.v1.endpoint_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_ENDPOINT'].fields_by_name['flow_state']._loaded_options = None
+  _globals['_ENDPOINT'].fields_by_name['flow_state']._serialized_options = b'\342A\001\003'
+  _globals['_RATELIMIT'].fields_by_name['per_second']._loaded_options = None
+  _globals['_RATELIMIT'].fields_by_name['per_second']._serialized_options = b'\342A\001\002'
   _globals['_CREATEENDPOINTREQUEST'].fields_by_name['name']._loaded_options = None
   _globals['_CREATEENDPOINTREQUEST'].fields_by_name['name']._serialized_options = b'\342A\001\002'
   _globals['_CREATEENDPOINTREQUEST'].fields_by_name['type']._loaded_options = None
@@ -51,6 +55,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_UPDATEENDPOINTREQUEST'].fields_by_name['spec']._serialized_options = b'\342A\001\002'
   _globals['_DELETEENDPOINTREQUEST'].fields_by_name['name']._loaded_options = None
   _globals['_DELETEENDPOINTREQUEST'].fields_by_name['name']._serialized_options = b'\342A\001\002'
+  _globals['_PAUSEENDPOINTREQUEST'].fields_by_name['name']._loaded_options = None
+  _globals['_PAUSEENDPOINTREQUEST'].fields_by_name['name']._serialized_options = b'\342A\001\002'
+  _globals['_RESUMEENDPOINTREQUEST'].fields_by_name['name']._loaded_options = None
+  _globals['_RESUMEENDPOINTREQUEST'].fields_by_name['name']._serialized_options = b'\342A\001\002'
   _globals['_LISTENDPOINTREVISIONSREQUEST'].fields_by_name['name']._loaded_options = None
   _globals['_LISTENDPOINTREVISIONSREQUEST'].fields_by_name['name']._serialized_options = b'\342A\001\002'
   _globals['_RENDERENDPOINTREQUEST'].fields_by_name['name']._loaded_options = None
@@ -67,6 +75,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ENDPOINTSERVICE'].methods_by_name['UpdateEndpoint']._serialized_options = b'\202\323\344\223\002\026\032\021/endpoints/{name}:\001*'
   _globals['_ENDPOINTSERVICE'].methods_by_name['DeleteEndpoint']._loaded_options = None
   _globals['_ENDPOINTSERVICE'].methods_by_name['DeleteEndpoint']._serialized_options = b'\202\323\344\223\002\023*\021/endpoints/{name}'
+  _globals['_ENDPOINTSERVICE'].methods_by_name['PauseEndpoint']._loaded_options = None
+  _globals['_ENDPOINTSERVICE'].methods_by_name['PauseEndpoint']._serialized_options = b'\202\323\344\223\002\031\"\027/endpoints/{name}/pause'
+  _globals['_ENDPOINTSERVICE'].methods_by_name['ResumeEndpoint']._loaded_options = None
+  _globals['_ENDPOINTSERVICE'].methods_by_name['ResumeEndpoint']._serialized_options = b'\202\323\344\223\002\032\"\030/endpoints/{name}/resume'
   _globals['_ENDPOINTSERVICE'].methods_by_name['ListEndpointRevisions']._loaded_options = None
   _globals['_ENDPOINTSERVICE'].methods_by_name['ListEndpointRevisions']._serialized_options = b'\202\323\344\223\002\035\022\033/endpoints/{name}/revisions'
   _globals['_ENDPOINTSERVICE'].methods_by_name['RenderEndpoint']._loaded_options = None
@@ -74,39 +86,55 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ENDPOINTSERVICE'].methods_by_name['TestEndpoint']._loaded_options = None
   _globals['_ENDPOINTSERVICE'].methods_by_name['TestEndpoint']._serialized_options = b'\202\323\344\223\002\033\"\026/endpoints/{name}/test:\001*'
   _globals['_ENDPOINT']._serialized_start=240
-  _globals['_ENDPOINT']._serialized_end=660
-  _globals['_ENDPOINT_TYPE']._serialized_start=565
-  _globals['_ENDPOINT_TYPE']._serialized_end=632
-  _globals['_RETRYPOLICY']._serialized_start=663
-  _globals['_RETRYPOLICY']._serialized_end=983
-  _globals['_RETRYPOLICY_BACKOFF']._serialized_start=854
-  _globals['_RETRYPOLICY_BACKOFF']._serialized_end=928
-  _globals['_ENDPOINTREVISION']._serialized_start=986
-  _globals['_ENDPOINTREVISION']._serialized_end=1251
-  _globals['_CREATEENDPOINTREQUEST']._serialized_start=1254
-  _globals['_CREATEENDPOINTREQUEST']._serialized_end=1522
-  _globals['_LISTENDPOINTSREQUEST']._serialized_start=1525
-  _globals['_LISTENDPOINTSREQUEST']._serialized_end=1655
-  _globals['_LISTENDPOINTSRESPONSE']._serialized_start=1657
-  _globals['_LISTENDPOINTSRESPONSE']._serialized_end=1754
-  _globals['_GETENDPOINTREQUEST']._serialized_start=1756
-  _globals['_GETENDPOINTREQUEST']._serialized_end=1796
-  _globals['_UPDATEENDPOINTREQUEST']._serialized_start=1799
-  _globals['_UPDATEENDPOINTREQUEST']._serialized_end=2061
-  _globals['_DELETEENDPOINTREQUEST']._serialized_start=2063
-  _globals['_DELETEENDPOINTREQUEST']._serialized_end=2106
-  _globals['_LISTENDPOINTREVISIONSREQUEST']._serialized_start=2108
-  _globals['_LISTENDPOINTREVISIONSREQUEST']._serialized_end=2220
-  _globals['_LISTENDPOINTREVISIONSRESPONSE']._serialized_start=2222
-  _globals['_LISTENDPOINTREVISIONSRESPONSE']._serialized_end=2335
-  _globals['_RENDERENDPOINTREQUEST']._serialized_start=2337
-  _globals['_RENDERENDPOINTREQUEST']._serialized_end=2420
-  _globals['_RENDERENDPOINTRESPONSE']._serialized_start=2423
-  _globals['_RENDERENDPOINTRESPONSE']._serialized_end=2554
-  _globals['_TESTENDPOINTREQUEST']._serialized_start=2556
-  _globals['_TESTENDPOINTREQUEST']._serialized_end=2637
-  _globals['_TESTENDPOINTRESPONSE']._serialized_start=2640
-  _globals['_TESTENDPOINTRESPONSE']._serialized_end=2893
-  _globals['_ENDPOINTSERVICE']._serialized_start=2896
-  _globals['_ENDPOINTSERVICE']._serialized_end=3890
+  _globals['_ENDPOINT']._serialized_end=788
+  _globals['_ENDPOINT_TYPE']._serialized_start=676
+  _globals['_ENDPOINT_TYPE']._serialized_end=743
+  _globals['_FLOWCONTROL']._serialized_start=791
+  _globals['_FLOWCONTROL']._serialized_end=1001
+  _globals['_RATELIMIT']._serialized_start=1003
+  _globals['_RATELIMIT']._serialized_end=1070
+  _globals['_CIRCUITBREAKER']._serialized_start=1073
+  _globals['_CIRCUITBREAKER']._serialized_end=1261
+  _globals['_FLOWSTATE']._serialized_start=1264
+  _globals['_FLOWSTATE']._serialized_end=1738
+  _globals['_FLOWSTATE_CIRCUIT']._serialized_start=1527
+  _globals['_FLOWSTATE_CIRCUIT']._serialized_end=1598
+  _globals['_FLOWSTATE_CLOSEDBY']._serialized_start=1600
+  _globals['_FLOWSTATE_CLOSEDBY']._serialized_end=1667
+  _globals['_RETRYPOLICY']._serialized_start=1741
+  _globals['_RETRYPOLICY']._serialized_end=2061
+  _globals['_RETRYPOLICY_BACKOFF']._serialized_start=1932
+  _globals['_RETRYPOLICY_BACKOFF']._serialized_end=2006
+  _globals['_ENDPOINTREVISION']._serialized_start=2064
+  _globals['_ENDPOINTREVISION']._serialized_end=2329
+  _globals['_CREATEENDPOINTREQUEST']._serialized_start=2332
+  _globals['_CREATEENDPOINTREQUEST']._serialized_end=2652
+  _globals['_LISTENDPOINTSREQUEST']._serialized_start=2655
+  _globals['_LISTENDPOINTSREQUEST']._serialized_end=2785
+  _globals['_LISTENDPOINTSRESPONSE']._serialized_start=2787
+  _globals['_LISTENDPOINTSRESPONSE']._serialized_end=2884
+  _globals['_GETENDPOINTREQUEST']._serialized_start=2886
+  _globals['_GETENDPOINTREQUEST']._serialized_end=2926
+  _globals['_UPDATEENDPOINTREQUEST']._serialized_start=2929
+  _globals['_UPDATEENDPOINTREQUEST']._serialized_end=3243
+  _globals['_DELETEENDPOINTREQUEST']._serialized_start=3245
+  _globals['_DELETEENDPOINTREQUEST']._serialized_end=3288
+  _globals['_PAUSEENDPOINTREQUEST']._serialized_start=3290
+  _globals['_PAUSEENDPOINTREQUEST']._serialized_end=3332
+  _globals['_RESUMEENDPOINTREQUEST']._serialized_start=3334
+  _globals['_RESUMEENDPOINTREQUEST']._serialized_end=3377
+  _globals['_LISTENDPOINTREVISIONSREQUEST']._serialized_start=3379
+  _globals['_LISTENDPOINTREVISIONSREQUEST']._serialized_end=3491
+  _globals['_LISTENDPOINTREVISIONSRESPONSE']._serialized_start=3493
+  _globals['_LISTENDPOINTREVISIONSRESPONSE']._serialized_end=3606
+  _globals['_RENDERENDPOINTREQUEST']._serialized_start=3608
+  _globals['_RENDERENDPOINTREQUEST']._serialized_end=3691
+  _globals['_RENDERENDPOINTRESPONSE']._serialized_start=3694
+  _globals['_RENDERENDPOINTRESPONSE']._serialized_end=3825
+  _globals['_TESTENDPOINTREQUEST']._serialized_start=3827
+  _globals['_TESTENDPOINTREQUEST']._serialized_end=3908
+  _globals['_TESTENDPOINTRESPONSE']._serialized_start=3911
+  _globals['_TESTENDPOINTRESPONSE']._serialized_end=4164
+  _globals['_ENDPOINTSERVICE']._serialized_start=4167
+  _globals['_ENDPOINTSERVICE']._serialized_end=5396
 # @@protoc_insertion_point(module_scope)

@@ -16,7 +16,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Endpoint(_message.Message):
-    __slots__ = ("name", "type", "payload_spec", "config", "spec", "retry_policy", "revision", "created_at", "updated_at")
+    __slots__ = ("name", "type", "payload_spec", "config", "spec", "retry_policy", "revision", "created_at", "updated_at", "flow_control", "flow_state")
     class Type(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         TYPE_UNSPECIFIED: _ClassVar[Endpoint.Type]
@@ -36,6 +36,8 @@ class Endpoint(_message.Message):
     REVISION_FIELD_NUMBER: _ClassVar[int]
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
+    FLOW_CONTROL_FIELD_NUMBER: _ClassVar[int]
+    FLOW_STATE_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: Endpoint.Type
     payload_spec: str
@@ -45,7 +47,71 @@ class Endpoint(_message.Message):
     revision: int
     created_at: _timestamp_pb2.Timestamp
     updated_at: _timestamp_pb2.Timestamp
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[Endpoint.Type, str]] = ..., payload_spec: _Optional[str] = ..., config: _Optional[str] = ..., spec: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., retry_policy: _Optional[_Union[RetryPolicy, _Mapping]] = ..., revision: _Optional[int] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    flow_control: FlowControl
+    flow_state: FlowState
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[Endpoint.Type, str]] = ..., payload_spec: _Optional[str] = ..., config: _Optional[str] = ..., spec: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., retry_policy: _Optional[_Union[RetryPolicy, _Mapping]] = ..., revision: _Optional[int] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., flow_control: _Optional[_Union[FlowControl, _Mapping]] = ..., flow_state: _Optional[_Union[FlowState, _Mapping]] = ...) -> None: ...
+
+class FlowControl(_message.Message):
+    __slots__ = ("max_in_flight", "rate_limit", "circuit_breaker")
+    MAX_IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
+    RATE_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    CIRCUIT_BREAKER_FIELD_NUMBER: _ClassVar[int]
+    max_in_flight: int
+    rate_limit: RateLimit
+    circuit_breaker: CircuitBreaker
+    def __init__(self, max_in_flight: _Optional[int] = ..., rate_limit: _Optional[_Union[RateLimit, _Mapping]] = ..., circuit_breaker: _Optional[_Union[CircuitBreaker, _Mapping]] = ...) -> None: ...
+
+class RateLimit(_message.Message):
+    __slots__ = ("per_second", "burst")
+    PER_SECOND_FIELD_NUMBER: _ClassVar[int]
+    BURST_FIELD_NUMBER: _ClassVar[int]
+    per_second: float
+    burst: int
+    def __init__(self, per_second: _Optional[float] = ..., burst: _Optional[int] = ...) -> None: ...
+
+class CircuitBreaker(_message.Message):
+    __slots__ = ("failure_rate", "minimum_attempts", "window_sec", "open_sec")
+    FAILURE_RATE_FIELD_NUMBER: _ClassVar[int]
+    MINIMUM_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_SEC_FIELD_NUMBER: _ClassVar[int]
+    OPEN_SEC_FIELD_NUMBER: _ClassVar[int]
+    failure_rate: float
+    minimum_attempts: int
+    window_sec: int
+    open_sec: int
+    def __init__(self, failure_rate: _Optional[float] = ..., minimum_attempts: _Optional[int] = ..., window_sec: _Optional[int] = ..., open_sec: _Optional[int] = ...) -> None: ...
+
+class FlowState(_message.Message):
+    __slots__ = ("paused_at", "in_flight", "circuit", "closed_until", "closed_by")
+    class Circuit(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        CIRCUIT_UNSPECIFIED: _ClassVar[FlowState.Circuit]
+        CLOSED: _ClassVar[FlowState.Circuit]
+        OPEN: _ClassVar[FlowState.Circuit]
+        HALF_OPEN: _ClassVar[FlowState.Circuit]
+    CIRCUIT_UNSPECIFIED: FlowState.Circuit
+    CLOSED: FlowState.Circuit
+    OPEN: FlowState.Circuit
+    HALF_OPEN: FlowState.Circuit
+    class ClosedBy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        CLOSED_BY_UNSPECIFIED: _ClassVar[FlowState.ClosedBy]
+        CIRCUIT: _ClassVar[FlowState.ClosedBy]
+        RETRY_AFTER: _ClassVar[FlowState.ClosedBy]
+    CLOSED_BY_UNSPECIFIED: FlowState.ClosedBy
+    CIRCUIT: FlowState.ClosedBy
+    RETRY_AFTER: FlowState.ClosedBy
+    PAUSED_AT_FIELD_NUMBER: _ClassVar[int]
+    IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
+    CIRCUIT_FIELD_NUMBER: _ClassVar[int]
+    CLOSED_UNTIL_FIELD_NUMBER: _ClassVar[int]
+    CLOSED_BY_FIELD_NUMBER: _ClassVar[int]
+    paused_at: _timestamp_pb2.Timestamp
+    in_flight: int
+    circuit: FlowState.Circuit
+    closed_until: _timestamp_pb2.Timestamp
+    closed_by: FlowState.ClosedBy
+    def __init__(self, paused_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., in_flight: _Optional[int] = ..., circuit: _Optional[_Union[FlowState.Circuit, str]] = ..., closed_until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., closed_by: _Optional[_Union[FlowState.ClosedBy, str]] = ...) -> None: ...
 
 class RetryPolicy(_message.Message):
     __slots__ = ("max_attempts", "backoff", "initial_delay_ms", "max_delay_ms", "non_retryable_status_codes")
@@ -90,20 +156,22 @@ class EndpointRevision(_message.Message):
     def __init__(self, name: _Optional[str] = ..., revision: _Optional[int] = ..., payload_spec: _Optional[str] = ..., config: _Optional[str] = ..., spec: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., retry_policy: _Optional[_Union[RetryPolicy, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class CreateEndpointRequest(_message.Message):
-    __slots__ = ("name", "type", "payload_spec", "config", "spec", "retry_policy")
+    __slots__ = ("name", "type", "payload_spec", "config", "spec", "retry_policy", "flow_control")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_SPEC_FIELD_NUMBER: _ClassVar[int]
     CONFIG_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
     RETRY_POLICY_FIELD_NUMBER: _ClassVar[int]
+    FLOW_CONTROL_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: Endpoint.Type
     payload_spec: str
     config: str
     spec: _struct_pb2.Struct
     retry_policy: RetryPolicy
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[Endpoint.Type, str]] = ..., payload_spec: _Optional[str] = ..., config: _Optional[str] = ..., spec: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., retry_policy: _Optional[_Union[RetryPolicy, _Mapping]] = ...) -> None: ...
+    flow_control: FlowControl
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[Endpoint.Type, str]] = ..., payload_spec: _Optional[str] = ..., config: _Optional[str] = ..., spec: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., retry_policy: _Optional[_Union[RetryPolicy, _Mapping]] = ..., flow_control: _Optional[_Union[FlowControl, _Mapping]] = ...) -> None: ...
 
 class ListEndpointsRequest(_message.Message):
     __slots__ = ("limit", "cursor", "type")
@@ -130,22 +198,36 @@ class GetEndpointRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ...) -> None: ...
 
 class UpdateEndpointRequest(_message.Message):
-    __slots__ = ("name", "type", "payload_spec", "config", "spec", "retry_policy")
+    __slots__ = ("name", "type", "payload_spec", "config", "spec", "retry_policy", "flow_control")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_SPEC_FIELD_NUMBER: _ClassVar[int]
     CONFIG_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
     RETRY_POLICY_FIELD_NUMBER: _ClassVar[int]
+    FLOW_CONTROL_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: Endpoint.Type
     payload_spec: str
     config: str
     spec: _struct_pb2.Struct
     retry_policy: RetryPolicy
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[Endpoint.Type, str]] = ..., payload_spec: _Optional[str] = ..., config: _Optional[str] = ..., spec: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., retry_policy: _Optional[_Union[RetryPolicy, _Mapping]] = ...) -> None: ...
+    flow_control: FlowControl
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[Endpoint.Type, str]] = ..., payload_spec: _Optional[str] = ..., config: _Optional[str] = ..., spec: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., retry_policy: _Optional[_Union[RetryPolicy, _Mapping]] = ..., flow_control: _Optional[_Union[FlowControl, _Mapping]] = ...) -> None: ...
 
 class DeleteEndpointRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class PauseEndpointRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class ResumeEndpointRequest(_message.Message):
     __slots__ = ("name",)
     NAME_FIELD_NUMBER: _ClassVar[int]
     name: str

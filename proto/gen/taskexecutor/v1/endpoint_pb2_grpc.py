@@ -61,6 +61,16 @@ class EndpointServiceStub:
                 request_serializer=taskexecutor_dot_v1_dot_endpoint__pb2.DeleteEndpointRequest.SerializeToString,
                 response_deserializer=google_dot_protobuf_dot_empty__pb2.Empty.FromString,
                 _registered_method=True)
+        self.PauseEndpoint = channel.unary_unary(
+                '/taskexecutor.v1.EndpointService/PauseEndpoint',
+                request_serializer=taskexecutor_dot_v1_dot_endpoint__pb2.PauseEndpointRequest.SerializeToString,
+                response_deserializer=taskexecutor_dot_v1_dot_endpoint__pb2.Endpoint.FromString,
+                _registered_method=True)
+        self.ResumeEndpoint = channel.unary_unary(
+                '/taskexecutor.v1.EndpointService/ResumeEndpoint',
+                request_serializer=taskexecutor_dot_v1_dot_endpoint__pb2.ResumeEndpointRequest.SerializeToString,
+                response_deserializer=taskexecutor_dot_v1_dot_endpoint__pb2.Endpoint.FromString,
+                _registered_method=True)
         self.ListEndpointRevisions = channel.unary_unary(
                 '/taskexecutor.v1.EndpointService/ListEndpointRevisions',
                 request_serializer=taskexecutor_dot_v1_dot_endpoint__pb2.ListEndpointRevisionsRequest.SerializeToString,
@@ -120,6 +130,22 @@ class EndpointServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PauseEndpoint(self, request, context):
+        """Holds back all deliveries to an endpoint until ResumeEndpoint: jobs are still taken, and wait. What was begun is finished.
+        Pausing twice keeps the first time. Errors: ENDPOINT_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResumeEndpoint(self, request, context):
+        """Lets an endpoint send again: ends a pause, closes its circuit, and forgets the rest that a receiver asked for. Limits stay.
+        Errors: ENDPOINT_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListEndpointRevisions(self, request, context):
         """Lists the revisions of an endpoint, newest first. Errors: ENDPOINT_NOT_FOUND.
         """
@@ -169,6 +195,16 @@ def add_EndpointServiceServicer_to_server(servicer, server):
                     servicer.DeleteEndpoint,
                     request_deserializer=taskexecutor_dot_v1_dot_endpoint__pb2.DeleteEndpointRequest.FromString,
                     response_serializer=google_dot_protobuf_dot_empty__pb2.Empty.SerializeToString,
+            ),
+            'PauseEndpoint': grpc.unary_unary_rpc_method_handler(
+                    servicer.PauseEndpoint,
+                    request_deserializer=taskexecutor_dot_v1_dot_endpoint__pb2.PauseEndpointRequest.FromString,
+                    response_serializer=taskexecutor_dot_v1_dot_endpoint__pb2.Endpoint.SerializeToString,
+            ),
+            'ResumeEndpoint': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResumeEndpoint,
+                    request_deserializer=taskexecutor_dot_v1_dot_endpoint__pb2.ResumeEndpointRequest.FromString,
+                    response_serializer=taskexecutor_dot_v1_dot_endpoint__pb2.Endpoint.SerializeToString,
             ),
             'ListEndpointRevisions': grpc.unary_unary_rpc_method_handler(
                     servicer.ListEndpointRevisions,
@@ -322,6 +358,60 @@ class EndpointService:
             '/taskexecutor.v1.EndpointService/DeleteEndpoint',
             taskexecutor_dot_v1_dot_endpoint__pb2.DeleteEndpointRequest.SerializeToString,
             google_dot_protobuf_dot_empty__pb2.Empty.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PauseEndpoint(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/taskexecutor.v1.EndpointService/PauseEndpoint',
+            taskexecutor_dot_v1_dot_endpoint__pb2.PauseEndpointRequest.SerializeToString,
+            taskexecutor_dot_v1_dot_endpoint__pb2.Endpoint.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResumeEndpoint(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/taskexecutor.v1.EndpointService/ResumeEndpoint',
+            taskexecutor_dot_v1_dot_endpoint__pb2.ResumeEndpointRequest.SerializeToString,
+            taskexecutor_dot_v1_dot_endpoint__pb2.Endpoint.FromString,
             options,
             channel_credentials,
             insecure,

@@ -50,6 +50,14 @@ class EndpointServiceStub:
     """Deletes an endpoint without live jobs; its history stays readable and its name may be used again. REST answers 204.
     Errors: ENDPOINT_NOT_FOUND, CONFLICT (a live job uses it).
     """
+    PauseEndpoint: _grpc.UnaryUnaryMultiCallable[_endpoint_pb2.PauseEndpointRequest, _endpoint_pb2.Endpoint]
+    """Holds back all deliveries to an endpoint until ResumeEndpoint: jobs are still taken, and wait. What was begun is finished.
+    Pausing twice keeps the first time. Errors: ENDPOINT_NOT_FOUND.
+    """
+    ResumeEndpoint: _grpc.UnaryUnaryMultiCallable[_endpoint_pb2.ResumeEndpointRequest, _endpoint_pb2.Endpoint]
+    """Lets an endpoint send again: ends a pause, closes its circuit, and forgets the rest that a receiver asked for. Limits stay.
+    Errors: ENDPOINT_NOT_FOUND.
+    """
     ListEndpointRevisions: _grpc.UnaryUnaryMultiCallable[_endpoint_pb2.ListEndpointRevisionsRequest, _endpoint_pb2.ListEndpointRevisionsResponse]
     """Lists the revisions of an endpoint, newest first. Errors: ENDPOINT_NOT_FOUND."""
     RenderEndpoint: _grpc.UnaryUnaryMultiCallable[_endpoint_pb2.RenderEndpointRequest, _endpoint_pb2.RenderEndpointResponse]
@@ -79,6 +87,14 @@ class EndpointServiceAsyncStub(EndpointServiceStub):
     DeleteEndpoint: _aio.UnaryUnaryMultiCallable[_endpoint_pb2.DeleteEndpointRequest, _empty_pb2.Empty]  # type: ignore[assignment]
     """Deletes an endpoint without live jobs; its history stays readable and its name may be used again. REST answers 204.
     Errors: ENDPOINT_NOT_FOUND, CONFLICT (a live job uses it).
+    """
+    PauseEndpoint: _aio.UnaryUnaryMultiCallable[_endpoint_pb2.PauseEndpointRequest, _endpoint_pb2.Endpoint]  # type: ignore[assignment]
+    """Holds back all deliveries to an endpoint until ResumeEndpoint: jobs are still taken, and wait. What was begun is finished.
+    Pausing twice keeps the first time. Errors: ENDPOINT_NOT_FOUND.
+    """
+    ResumeEndpoint: _aio.UnaryUnaryMultiCallable[_endpoint_pb2.ResumeEndpointRequest, _endpoint_pb2.Endpoint]  # type: ignore[assignment]
+    """Lets an endpoint send again: ends a pause, closes its circuit, and forgets the rest that a receiver asked for. Limits stay.
+    Errors: ENDPOINT_NOT_FOUND.
     """
     ListEndpointRevisions: _aio.UnaryUnaryMultiCallable[_endpoint_pb2.ListEndpointRevisionsRequest, _endpoint_pb2.ListEndpointRevisionsResponse]  # type: ignore[assignment]
     """Lists the revisions of an endpoint, newest first. Errors: ENDPOINT_NOT_FOUND."""
@@ -136,6 +152,26 @@ class EndpointServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_empty_pb2.Empty, _abc.Awaitable[_empty_pb2.Empty]]:
         """Deletes an endpoint without live jobs; its history stays readable and its name may be used again. REST answers 204.
         Errors: ENDPOINT_NOT_FOUND, CONFLICT (a live job uses it).
+        """
+
+    @_abc_1.abstractmethod
+    def PauseEndpoint(
+        self,
+        request: _endpoint_pb2.PauseEndpointRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_endpoint_pb2.Endpoint, _abc.Awaitable[_endpoint_pb2.Endpoint]]:
+        """Holds back all deliveries to an endpoint until ResumeEndpoint: jobs are still taken, and wait. What was begun is finished.
+        Pausing twice keeps the first time. Errors: ENDPOINT_NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def ResumeEndpoint(
+        self,
+        request: _endpoint_pb2.ResumeEndpointRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_endpoint_pb2.Endpoint, _abc.Awaitable[_endpoint_pb2.Endpoint]]:
+        """Lets an endpoint send again: ends a pause, closes its circuit, and forgets the rest that a receiver asked for. Limits stay.
+        Errors: ENDPOINT_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod

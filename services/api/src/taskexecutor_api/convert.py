@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from google.protobuf.struct_pb2 import Struct
@@ -10,7 +11,14 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from taskexecutor.v1 import api_key_pb2, config_pb2, endpoint_pb2, execution_pb2, job_pb2, payload_spec_pb2, secret_pb2
 from taskexecutor_common import ids
-from taskexecutor_common.model.endpoint import Endpoint, EndpointRevision, RetryPolicy
+from taskexecutor_common.model.endpoint import (
+    CircuitBreaker,
+    Endpoint,
+    EndpointFlow,
+    EndpointRevision,
+    FlowControl,
+    RetryPolicy,
+)
 from taskexecutor_common.model.execution import Attempt, Execution, ExecutionLog
 from taskexecutor_common.model.job import CronJobFigures, Job, Trigger
 from taskexecutor_common.model.setup import ApiKeyInfo, Config, ConfigRevision, PayloadSpec, Secret
@@ -28,6 +36,14 @@ def to_timestamp(time: datetime | None) -> Timestamp | None:
     """A UTC time as a Timestamp."""
     if time is None:
         return None
+    stamp = Timestamp()
+    stamp.FromDatetime(time)
+    return stamp
+
+
+@lru_cache(maxsize=64)
+def _shared_timestamp(time: datetime) -> Timestamp:
+    """The same, to be copied and never changed: the jobs of a batch and their executions have one time of creation."""
     stamp = Timestamp()
     stamp.FromDatetime(time)
     return stamp
@@ -83,8 +99,40 @@ def retry_policy(stored: dict[str, Any]) -> endpoint_pb2.RetryPolicy:
     )
 
 
-def endpoint(endpoint: Endpoint) -> endpoint_pb2.Endpoint:
-    """An endpoint."""
+def flow_control(control: FlowControl) -> endpoint_pb2.FlowControl | None:
+    """Limits with their defaults filled in; None when there are none."""
+    if control == FlowControl():
+        return None
+    rate, breaker = control.rate_limit, control.circuit_breaker
+    return endpoint_pb2.FlowControl(
+        max_in_flight=control.max_in_flight,
+        rate_limit=endpoint_pb2.RateLimit(per_second=rate.per_sec, burst=rate.burst) if rate else None,
+        circuit_breaker=_circuit_breaker(breaker) if breaker else None,
+    )
+
+
+def _circuit_breaker(breaker: CircuitBreaker) -> endpoint_pb2.CircuitBreaker:
+    return endpoint_pb2.CircuitBreaker(
+        failure_rate=breaker.failure_rate,
+        minimum_attempts=breaker.minimum_attempts,
+        window_sec=breaker.window_ms // 1000,
+        open_sec=breaker.open_ms // 1000,
+    )
+
+
+def flow_state(flow: EndpointFlow) -> endpoint_pb2.FlowState:
+    """Whether an endpoint may send now."""
+    return endpoint_pb2.FlowState(
+        paused_at=to_timestamp(flow.paused_at),
+        in_flight=flow.in_flight if flow.is_limited else None,
+        circuit=flow.circuit.value if flow.control.circuit_breaker else None,
+        closed_until=to_timestamp(flow.closed_until),
+        closed_by=flow.closed_by.value if flow.closed_by else None,
+    )
+
+
+def endpoint(endpoint: Endpoint, flow: EndpointFlow | None) -> endpoint_pb2.Endpoint:
+    """An endpoint; `flow` is None for one that an older version of the api has registered."""
     return endpoint_pb2.Endpoint(
         name=endpoint.name,
         type=endpoint.endpoint_type.value,
@@ -95,6 +143,8 @@ def endpoint(endpoint: Endpoint) -> endpoint_pb2.Endpoint:
         revision=endpoint.revision,
         created_at=to_timestamp(endpoint.created_at),
         updated_at=to_timestamp(endpoint.updated_at),
+        flow_control=flow_control(flow.control) if flow else None,
+        flow_state=flow_state(flow) if flow else endpoint_pb2.FlowState(),
     )
 
 
@@ -113,18 +163,48 @@ def endpoint_revision(revision: EndpointRevision) -> endpoint_pb2.EndpointRevisi
 
 def job(job: Job, *, deduplicated: bool = False) -> job_pb2.Job:
     """A job; a one-shot one with its execution in short."""
+    message = job_pb2.Job()
+    write_job(message, job, deduplicated=deduplicated)
+    return message
+
+
+def write_job(message: job_pb2.Job, job: Job, *, deduplicated: bool = False, sent_input: Struct | None = None) -> None:
+    """Writes a job into an empty message: many are written where they belong and never copied.
+
+    `sent_input` is the job's input as its caller sent it, where that is at hand; to build it anew takes ten times as long.
+    """
+    message.job_id = ids.job_id_text(job.job_id)
+    message.endpoint = job.endpoint
+    message.endpoint_type = job.endpoint_type.value
+    message.trigger = job.trigger_type.value  # type: ignore[assignment]  # names of enum values are taken, too
+    message.status = job.status.value  # type: ignore[assignment]
+    message.version = job.version
+    message.input.CopyFrom(to_struct(job.input) if sent_input is None else sent_input)
+    message.endpoint_revision = job.endpoint_revision
+    message.created_at.CopyFrom(_shared_timestamp(job.created_at))
+    if job.idempotency_key is not None:
+        message.idempotency_key = job.idempotency_key
+    if job.run_at is not None:
+        message.run_at.FromDatetime(job.run_at)
+    if job.execution_id is not None and job.execution_status is not None:
+        message.execution.execution_id = ids.execution_id_text(job.execution_id)
+        message.execution.status = job.execution_status.value  # type: ignore[assignment]
+        message.execution.created_at.CopyFrom(_shared_timestamp(job.execution_created_at or job.created_at))
+    if deduplicated:
+        message.deduplicated = True
+    if job.retired_at is not None:
+        message.retired_at.FromDatetime(job.retired_at)
+    if job.request_id is not None:
+        message.request_id = job.request_id
+    if job.trigger_type is Trigger.CRON:
+        message.MergeFrom(_schedule(job))
+
+
+def _schedule(job: Job) -> job_pb2.Job:
+    """What only CRON jobs have."""
     return job_pb2.Job(
-        job_id=ids.job_id_text(job.job_id),
-        endpoint=job.endpoint,
-        endpoint_type=job.endpoint_type.value,
-        trigger=job.trigger_type.value,
-        status=job.status.value,
-        version=job.version,
         previous_version_id=ids.job_id_text(job.previous_version_id) if job.previous_version_id else None,
         replaced_by_id=ids.job_id_text(job.replaced_by_id) if job.replaced_by_id else None,
-        idempotency_key=job.idempotency_key,
-        input=to_struct(job.input),
-        run_at=to_timestamp(job.run_at),
         cron=job.cron_expression,
         timezone=job.cron_timezone,
         starts_at=to_timestamp(job.cron_starts_at),
@@ -133,22 +213,6 @@ def job(job: Job, *, deduplicated: bool = False) -> job_pb2.Job:
         last_tick_at=to_timestamp(job.last_tick_at),
         catch_up=job.catch_up.value if job.catch_up else None,
         paused_at=to_timestamp(job.paused_at),
-        execution=_summary(job),
-        deduplicated=True if deduplicated else None,
-        endpoint_revision=job.endpoint_revision,
-        created_at=to_timestamp(job.created_at),
-        retired_at=to_timestamp(job.retired_at),
-        request_id=job.request_id,
-    )
-
-
-def _summary(job: Job) -> job_pb2.ExecutionSummary | None:
-    if job.execution_id is None or job.execution_status is None:
-        return None
-    return job_pb2.ExecutionSummary(
-        execution_id=ids.execution_id_text(job.execution_id),
-        status=job.execution_status.value,
-        created_at=to_timestamp(job.execution_created_at),
     )
 
 

@@ -18,7 +18,7 @@ from taskexecutor_api.auth import AuthInterceptor, KeyRegistry
 from taskexecutor_api.endpoint_catalog import EndpointCatalog
 from taskexecutor_api.operations.create_job import JobCreator
 from taskexecutor_api.operations.cron_jobs import CronJobs
-from taskexecutor_api.operations.job_writer import JobWriter
+from taskexecutor_api.operations.job_writer import WRITERS, JobWriter
 from taskexecutor_api.operations.preview_delivery import DeliveryPreview
 from taskexecutor_api.rate_limit import RateLimiter
 from taskexecutor_api.servicers.api_keys import ApiKeyServicer
@@ -43,6 +43,7 @@ from taskexecutor_common.store.cron_jobs import CronJobStore
 from taskexecutor_common.store.database import Database
 from taskexecutor_common.store.endpoints import EndpointStore
 from taskexecutor_common.store.executions import ExecutionStore
+from taskexecutor_common.store.flow import FlowStore
 from taskexecutor_common.store.instances import InstanceStore
 from taskexecutor_common.store.jobs import JobStore
 from taskexecutor_common.store.opening import OpenDatabase
@@ -55,7 +56,10 @@ def build(settings: ApiSettings) -> list[Service]:
     instances = InstanceStore(opened.database, settings.region, int(DEAD_AFTER_SEC * 1000))
     dispatchers = DispatcherHints(lambda: instances.list_live("dispatcher"))
     schedulers = SchedulerHints(lambda: instances.list_live("scheduler"))
-    writer = JobWriter(JobStore(opened.database, settings.region))
+    # Connections of their own for the one statement whose lookups all go by a whole key: planning it would cost a single
+    # job more than writing it.
+    writing = OpenDatabase(settings, "api-writer", WRITERS, keep_plans=True)
+    writer = JobWriter(JobStore(writing.database, settings.region))
 
     registry = KeyRegistry(ApiKeyStore(opened.database), settings.api_key_cache_ttl_sec)
     limiter = RateLimiter(settings.rate_limit_per_sec, settings.rate_limit_burst)
@@ -73,7 +77,7 @@ def build(settings: ApiSettings) -> list[Service]:
         lambda: reachable_address(settings.listen_addr, rpc.port, settings.advertise_addr),
     )
     health = HealthMonitor(rpc.set_serving, {"database": heartbeat.problem})
-    return [opened, dispatchers, schedulers, writer, heartbeat, rpc, health]
+    return [opened, writing, dispatchers, schedulers, writer, heartbeat, rpc, health]
 
 
 def _add_setup_servicers(
@@ -107,7 +111,7 @@ def _add_job_servicers(
     preview = DeliveryPreview(setup, catalog, dispatchers.peers, clock)
 
     job_servicer = JobServicer(jobs, cron_jobs, executions, endpoints, creator, changes, clock)
-    endpoint_servicer = EndpointServicer(endpoints, setup, catalog, preview)
+    endpoint_servicer = EndpointServicer(endpoints, FlowStore(database), setup, catalog, preview, dispatchers)
     endpoint_pb2_grpc.add_EndpointServiceServicer_to_server(endpoint_servicer, rpc.server)
     job_pb2_grpc.add_JobServiceServicer_to_server(job_servicer, rpc.server)
     execution_pb2_grpc.add_ExecutionServiceServicer_to_server(ExecutionServicer(jobs, executions), rpc.server)

@@ -109,54 +109,78 @@ def to_object(struct: Struct, field: str) -> dict[str, Any]:
     size = struct.ByteSize()
     if size > MAX_JSON_BYTES:
         raise InvalidRequest(f"{field}: has more than {MAX_JSON_BYTES // 1024} KiB", field=field)
-    return _object(struct, field, 1)
+    try:
+        return _object(struct, 1)
+    except _Refused as refused:
+        path = ".".join([field, *reversed(refused.way)])
+        raise InvalidRequest(f"{path}: {refused.why}", field=path) from None
 
 
-def _object(struct: Struct, path: str, depth: int) -> dict[str, Any]:
+class _Refused(Exception):
+    """Why a value is refused. The way to it is noted while the walk is left: on the walk itself, names would cost more
+    than all the rest."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+        self.way: list[str] = []
+
+
+def _object(struct: Struct, depth: int) -> dict[str, Any]:
     if depth > MAX_DEPTH:
-        raise InvalidRequest(f"{path}: is nested deeper than {MAX_DEPTH} levels", field=path)
+        raise _Refused(f"is nested deeper than {MAX_DEPTH} levels")
+    fields = struct.fields
     result = {}
-    for key, value in struct.fields.items():
+    for key in fields:
         if "\x00" in key:
-            raise InvalidRequest(f"{path}: a key must not contain NUL", field=path)
-        result[key] = _value(value, f"{path}.{key}", depth)
+            raise _Refused("a key must not contain NUL")
+        try:
+            result[key] = _value(fields[key], depth)
+        except _Refused as refused:
+            refused.way.append(key)
+            raise
     return result
 
 
-def _array(values: ListValue, path: str, depth: int) -> list[Any]:
+def _array(values: ListValue, depth: int) -> list[Any]:
     if depth > MAX_DEPTH:
-        raise InvalidRequest(f"{path}: is nested deeper than {MAX_DEPTH} levels", field=path)
-    return [_value(value, f"{path}.{index}", depth) for index, value in enumerate(values.values)]
+        raise _Refused(f"is nested deeper than {MAX_DEPTH} levels")
+    result: list[Any] = []
+    try:
+        for value in values.values:
+            result.append(_value(value, depth))  # its length is the place of what is refused
+    except _Refused as refused:
+        refused.way.append(str(len(result)))
+        raise
+    return result
 
 
-def _value(value: Value, path: str, depth: int) -> Any:
+def _value(value: Value, depth: int) -> Any:
     kind = value.WhichOneof("kind")
     if kind == "string_value":
-        if "\x00" in value.string_value:
-            raise InvalidRequest(f"{path}: must not contain NUL", field=path)
-        return value.string_value
+        text = value.string_value
+        if "\x00" in text:
+            raise _Refused("must not contain NUL")
+        return text
     if kind == "number_value":
-        return _number(value.number_value, path)
+        return _number(value.number_value)
+    if kind == "struct_value":
+        return _object(value.struct_value, depth + 1)
+    if kind == "list_value":
+        return _array(value.list_value, depth + 1)
     if kind == "bool_value":
         return value.bool_value
-    if kind == "struct_value":
-        return _object(value.struct_value, path, depth + 1)
-    if kind == "list_value":
-        return _array(value.list_value, path, depth + 1)
     return None
 
 
-def _number(value: float, path: str) -> int | float:
+def _number(value: float) -> int | float:
+    if value.is_integer():
+        if -MAX_EXACT < value < MAX_EXACT:
+            return int(value)
+        raise _Refused("an integer of magnitude 2^53 or more cannot be told from its neighbours; send it as a string")
     if not math.isfinite(value):
-        raise InvalidRequest(f"{path}: must be a finite number", field=path)
-    if not value.is_integer():
-        return value
-    if abs(value) >= MAX_EXACT:
-        raise InvalidRequest(
-            f"{path}: an integer of magnitude 2^53 or more cannot be told from its neighbours; send it as a string",
-            field=path,
-        )
-    return int(value)
+        raise _Refused("must be a finite number")
+    return value
 
 
 def optional_time(request: Message, field: str) -> datetime | None:

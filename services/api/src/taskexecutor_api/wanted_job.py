@@ -11,13 +11,16 @@ from taskexecutor_common.model.job import CatchUp, Trigger
 
 _MAX_KEY_CHARS = 255
 _MAX_CRON_CHARS = 256
+_TRIGGERS = {number: Trigger(name) for name, number in pb.Job.Trigger.items() if number}
 _CRON_FIELDS = ("cron", "timezone", "starts_at", "ends_at")
 
 
 def read_wanted_job(request: pb.CreateJobRequest) -> WantedJob:
     """The wanted job. Raises InvalidRequest for what is missing, foreign to the trigger, or out of shape."""
     endpoint = require_text(request.endpoint, "endpoint", most=128)
-    trigger = Trigger(require_enum(request.trigger, pb.Job.Trigger.items(), "trigger"))
+    trigger = _TRIGGERS.get(request.trigger) or Trigger(
+        require_enum(request.trigger, pb.Job.Trigger.items(), "trigger")
+    )
     if trigger is Trigger.CRON:
         return _cron(request, endpoint)
     for field in _CRON_FIELDS:

@@ -114,8 +114,7 @@ class Claimer:
                 await self._sleep(_FAILURE_PAUSE_SEC)
             else:
                 if not progressed:
-                    opens_in_sec = self._queues.open_due()
-                    await self._sleep(min(self._poll_interval_sec, opens_in_sec or self._poll_interval_sec))
+                    await self._sleep(min(self._poll_interval_sec, self._queues.next_opening_sec()))
 
     async def _round(self) -> bool:
         """One look or claim. False: nothing to do until something changes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from uuid import UUID
 
@@ -64,15 +65,18 @@ class QueueSet:
             else:
                 self._waiting.setdefault(state.queue)
 
-    def open_due(self) -> float | None:
-        """Lets those in whose time has come. Answers in how many seconds the next one opens; None when none waits."""
+    def open_due(self) -> None:
+        """Lets those in whose time has come."""
         if not self._opening:
-            return None
+            return
         now = self._monotonic()
         for queue in [queue for queue, at in self._opening.items() if at <= now]:
             del self._opening[queue]
             self._waiting.setdefault(queue)
-        return min(self._opening.values()) - now if self._opening else None
+
+    def next_opening_sec(self) -> float:
+        """In how many seconds `open_due` has something to do; infinite when nothing waits for its time."""
+        return max(0.0, min(self._opening.values(), default=math.inf) - self._monotonic())
 
     def share_out(self, free: int, held: Mapping[UUID, int]) -> dict[UUID, int]:
         """Quotas for the next chunk, for `free` slots at most; `held` says how many slots each queue has already.

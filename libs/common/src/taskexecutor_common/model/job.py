@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from taskexecutor_common.model.endpoint import EndpointType
@@ -35,8 +35,7 @@ class CatchUp(StrEnum):
     NONE = "NONE"
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """A job with what can change about it."""
 
     job_id: UUID
@@ -87,8 +86,7 @@ class NewJob:
     request_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class CreatedJob:
+class CreatedJob(NamedTuple):
     """What became of a NewJob that was written."""
 
     job_id: UUID

@@ -48,23 +48,31 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
     def __init__(self) -> None:
         self.turning_away = False
+        self._known: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
 
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> grpc.RpcMethodHandler[Any, Any] | None:
-        """Called by grpc for each call."""
+        """Called by grpc for each call. A method's handler, and what the interceptors after this one made of it, is
+        always the same, so it is put together once."""
+        method = str(handler_call_details.method)
+        if known := self._known.get(method):
+            return known
         handler = await continuation(handler_call_details)
         if handler is None or handler.request_streaming or handler.response_streaming:
             return handler
-        return grpc.unary_unary_rpc_method_handler(
-            self._answering(str(handler_call_details.method), cast(Handler, handler.unary_unary)),
+        self._known[method] = grpc.unary_unary_rpc_method_handler(
+            self._answering(method, cast(Handler, handler.unary_unary)),
             request_deserializer=_catching(handler.request_deserializer),
             response_serializer=handler.response_serializer,
         )
+        return self._known[method]
 
     def _answering(self, method: str, inner: Handler) -> Handler:
+        succeeded, seconds = metrics.RPCS.labels(method=method, status="OK"), metrics.RPC_SECONDS.labels(method=method)
+
         async def answer(request: Any, context: Context) -> Any:
             if self.turning_away:
                 await context.abort(grpc.StatusCode.CANCELLED, "this server is stopping")
@@ -90,8 +98,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
                 await context.abort(*abort_arguments(InternalError(), request_id))
             finally:
                 elapsed = time.perf_counter() - started
-                metrics.RPCS.labels(method=method, status=status).inc()
-                metrics.RPC_SECONDS.labels(method=method).observe(elapsed)
+                (succeeded if status == "OK" else metrics.RPCS.labels(method=method, status=status)).inc()
+                seconds.observe(elapsed)
                 _log.debug("call", method=method, status=status, request_id=request_id, ms=round(elapsed * 1000, 1))
 
         return answer

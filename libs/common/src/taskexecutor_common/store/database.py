@@ -39,9 +39,8 @@ _BACKOFF_CAP_MS = 500
 _UNDONE = (errors.SerializationFailure, errors.DeadlockDetected)
 # Every statement is written as walks of indexes. PostgreSQL's planner may choose otherwise by what it believes of a table: a
 # plan that was made and kept while a queue was empty reads all of the queue once it is full. So plans are made anew, which
-# costs a third of a millisecond, and of walks of indexes only (tests/contract/test_plans.py holds what they touch).
+# costs half a millisecond, and of walks of indexes only (tests/contract/test_plans.py holds what they touch).
 _POSTGRES_PLANNER = (
-    b"SET plan_cache_mode = force_custom_plan",
     b"SET enable_seqscan = off",
     b"SET enable_bitmapscan = off",
     b"SET enable_hashjoin = off",
@@ -105,7 +104,11 @@ class Database:
         isolation: str = "read committed",
         statement_timeout_ms: int = 30_000,
         acquire_timeout_sec: float = 5.0,
+        keep_plans: bool = False,
     ) -> None:
+        """`keep_plans` is for statements that have only one sensible plan, whatever the tables hold."""
+        plans = b"force_generic_plan" if keep_plans else b"force_custom_plan"
+
         async def configure(connection: AsyncConnection[Any]) -> None:
             set_json_loads(orjson.loads, connection)
             connection.prepare_threshold = 2
@@ -113,7 +116,7 @@ class Database:
             await connection.execute(f"SET statement_timeout = {int(statement_timeout_ms)}".encode())
             await connection.execute(b"SET timezone = 'UTC'")
             if not connection.info.parameter_status("crdb_version"):
-                for setting in _POSTGRES_PLANNER:
+                for setting in (b"SET plan_cache_mode = " + plans, *_POSTGRES_PLANNER):
                     await connection.execute(setting)
 
         self._acquire_timeout_sec = acquire_timeout_sec

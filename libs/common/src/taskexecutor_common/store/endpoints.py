@@ -114,7 +114,6 @@ class EndpointStore:
             )
             if created is not None:
                 await _write_revision(tx, namespace, endpoint_id, 1, settings)
-                await tx.execute("create_endpoint_flow", endpoint_id=endpoint_id)
                 await write_limits(tx, endpoint_id, settings.flow_control)
             return created is not None
 

@@ -30,7 +30,8 @@ class FlowStore:
 
 
 async def write_limits(tx: Transaction, endpoint_id: UUID, control: FlowControl) -> None:
-    """Sets all limits of an endpoint whose flow row exists."""
+    """Sets all limits of an endpoint."""
+    await tx.execute("create_endpoint_flow", endpoint_id=endpoint_id)
     rate, breaker = control.rate_limit, control.circuit_breaker
     await tx.execute(
         "set_endpoint_limits",

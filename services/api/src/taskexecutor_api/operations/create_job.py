@@ -17,11 +17,13 @@ from taskexecutor_common.cron import CronSchedule
 from taskexecutor_common.errors import InvalidCron, TaskExecutorError, Unavailable
 from taskexecutor_common.ids import LaneIds, dedup_hash
 from taskexecutor_common.model.job import CatchUp, CreatedJob, Job, JobStatus, NewCronJob, NewJob, Trigger
+from taskexecutor_common.model.state import ExecutionStatus
 from taskexecutor_common.observability import metrics
 from taskexecutor_common.rpc.hints import DispatcherHints, SchedulerHints
 from taskexecutor_common.store.cron_jobs import CronJobStore
 from taskexecutor_common.store.jobs import JobStore
 
+_CREATED = {trigger: metrics.JOBS_CREATED.labels(trigger=trigger.value) for trigger in Trigger}
 _TRIES = 5  # the endpoint may change while a job is created, but not for ever
 
 
@@ -122,11 +124,10 @@ class JobCreator:
         results: dict[int, JobResult | TaskExecutorError] = {}
         for index, (new, entry) in ready.items():
             if written := created.get(new.job_id):
-                metrics.JOBS_CREATED.labels(trigger=new.trigger_type.value).inc()
-                self._hint(entry.endpoint.endpoint_id, written, new.run_at)
                 results[index] = JobResult(_as_job(new, wanted[index], entry, written), deduplicated=False)
             elif found := existing.get(new.job_id):
                 results[index] = found
+        self._announce([new for new, _ in ready.values() if new.job_id in created], created)
         return results
 
     async def _create_or_error(
@@ -142,8 +143,7 @@ class JobCreator:
         new = self._new_job(wanted, entry, request_id)
         created = await self._writer.write(new)
         if created is not None:
-            metrics.JOBS_CREATED.labels(trigger=wanted.trigger.value).inc()
-            self._hint(entry.endpoint.endpoint_id, created, wanted.run_at)
+            self._announce([new], {new.job_id: created})
             return JobResult(_as_job(new, wanted, entry, created), deduplicated=False)
         return (await self._find_existing(namespace, [new])).get(new.job_id)
 
@@ -158,7 +158,7 @@ class JobCreator:
                 continue
             ours = job.job_id == new.job_id  # written by a try whose answer was lost
             if ours:
-                metrics.JOBS_CREATED.labels(trigger=new.trigger_type.value).inc()
+                _CREATED[new.trigger_type].inc()
             else:
                 metrics.JOBS_DEDUPLICATED.inc()
             found[new.job_id] = JobResult(job, deduplicated=not ours)
@@ -181,11 +181,16 @@ class JobCreator:
             request_id=request_id,
         )
 
-    def _hint(self, queue: UUID, created: CreatedJob, run_at: datetime | None) -> None:
-        if created.status == "QUEUED":
-            self._dispatchers.wake([queue])
-        elif run_at is not None:
-            self._schedulers.wake(run_at)
+    def _announce(self, new: Sequence[NewJob], created: Mapping[UUID, CreatedJob]) -> None:
+        """Counts jobs that were just created, and hints those whom they concern."""
+        for job in new:
+            _CREATED[job.trigger_type].inc()
+        queues = {job.endpoint_id for job in new if created[job.job_id].status is ExecutionStatus.QUEUED}
+        if queues:
+            self._dispatchers.wake(queues)
+        waiting = [job.run_at for job in new if job.run_at and created[job.job_id].status is ExecutionStatus.PENDING]
+        if waiting:
+            self._schedulers.wake(min(waiting))
 
     async def _create_cron(self, namespace: str, wanted: WantedJob, entry: Entry, request_id: str) -> JobResult | None:
         """None: the endpoint has changed since it was looked up."""
@@ -214,7 +219,7 @@ class JobCreator:
         if job is None:
             return None
         if written:
-            metrics.JOBS_CREATED.labels(trigger=Trigger.CRON.value).inc()
+            _CREATED[Trigger.CRON].inc()
         self._schedulers.wake(first_run)
         return JobResult(job, deduplicated=False)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -166,8 +166,7 @@ def preview(
 
 
 def _merged(old: Job, change: CronChange) -> Job:
-    return replace(
-        old,
+    return old._replace(
         cron_expression=change.cron or old.cron_expression,
         cron_timezone=change.timezone or old.cron_timezone,
         input=old.input if change.input is None else change.input,

@@ -1,7 +1,8 @@
 """Writes one-shot jobs in batches: requests that come while one batch is written share the next statement.
 
-On an idle system a job is written at once and alone; under load the round trip is paid once for many. A job is answered
-only after the statement that holds it has committed.
+On an idle system a job is written at once and alone; under load the round trip is paid once for many. Beside a statement
+under way another begins only for a full batch, or when the first takes long: two that shared what comes would both be small.
+A job is answered only after the statement that holds it has committed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from taskexecutor_common.observability.logging import get_logger
 from taskexecutor_common.store.jobs import JobStore
 
 _BATCH = 100
-_WRITERS = 2  # statements under way at once: while one waits for the disk, the next is prepared
+WRITERS = 4
+"""Statements under way at once, and connections that they need."""
+
+_PROMPT_SEC = 0.02  # a statement that takes longer holds up nobody else
 
 _log = get_logger("job_writer")
 
@@ -29,29 +33,43 @@ class JobWriter:
         self._store = store
         self._waiting: list[_Waiting] = []
         self._writers: set[asyncio.Task[None]] = set()
+        self._prompt: set[asyncio.Task[None]] = set()  # the writers that have not taken long yet
 
     async def start(self) -> None:
         """Nothing to do: writers come with the work."""
 
     async def stop(self) -> None:
         """Waits for what is being written."""
+        self._begin_batches()
         while self._writers:
             await asyncio.wait(self._writers)
 
     async def write(self, job: NewJob) -> CreatedJob | None:
         """Writes a job. None: its key is known, or its endpoint changed (see JobStore.create_many)."""
-        future: asyncio.Future[CreatedJob | None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[CreatedJob | None] = loop.create_future()
         self._waiting.append((job, future))
-        if len(self._writers) < _WRITERS:
-            task = asyncio.create_task(self._drain())
-            self._writers.add(task)
-            task.add_done_callback(self._writers.discard)
+        loop.call_soon(self._begin_batches)  # after all that came at the same moment
         return await future
 
-    async def _drain(self) -> None:
-        while self._waiting:
+    def _begin_batches(self) -> None:
+        while self._waiting and len(self._writers) < WRITERS:
+            if self._prompt and len(self._waiting) < _BATCH:
+                return
             batch, self._waiting = self._waiting[:_BATCH], self._waiting[_BATCH:]
-            await self._write(batch)
+            task = asyncio.create_task(self._write(batch))
+            self._writers.add(task)
+            self._prompt.add(task)
+            task.add_done_callback(self._end_batch)
+            asyncio.get_running_loop().call_later(_PROMPT_SEC, self._wait_no_longer, task)
+
+    def _wait_no_longer(self, task: asyncio.Task[None]) -> None:
+        self._prompt.discard(task)
+        self._begin_batches()
+
+    def _end_batch(self, task: asyncio.Task[None]) -> None:
+        self._writers.discard(task)
+        self._wait_no_longer(task)
 
     async def _write(self, batch: Sequence[_Waiting]) -> None:
         try:

@@ -20,8 +20,9 @@ from taskexecutor_common.errors import (
     TemplateResolutionFailed,
 )
 from taskexecutor_common.ids import job_id_text
-from taskexecutor_common.model.endpoint import Endpoint, EndpointType, RetryPolicy
+from taskexecutor_common.model.endpoint import Endpoint, EndpointType, FlowControl, RetryPolicy
 from taskexecutor_common.model.setup import Reference, ReferenceKind
+from taskexecutor_common.rpc.hints import DispatcherHints
 from taskexecutor_common.store.endpoints import EndpointSettings, EndpointStore, ReferencesMissing
 from taskexecutor_common.store.setup import SetupStore
 from taskexecutor_common.templates import Placeholder, TemplateError
@@ -36,6 +37,7 @@ class Registration:
     config: str | None
     spec: dict[str, Any]
     retry_policy: RetryPolicy
+    flow_control: FlowControl
 
 
 async def create_endpoint(
@@ -53,9 +55,15 @@ async def create_endpoint(
 
 
 async def update_endpoint(
-    endpoints: EndpointStore, setup: SetupStore, namespace: str, name: str, wanted: Registration
+    endpoints: EndpointStore,
+    setup: SetupStore,
+    hints: DispatcherHints,
+    namespace: str,
+    name: str,
+    wanted: Registration,
 ) -> Endpoint:
-    """Writes the next revision. Raises EndpointNotFound and what create_endpoint raises."""
+    """Writes the next revision, and limits that apply to what waits already. Raises EndpointNotFound and what
+    create_endpoint raises."""
     settings = await _settings(setup, namespace, wanted)
     try:
         updated = await endpoints.update(namespace, name, settings)
@@ -63,7 +71,9 @@ async def update_endpoint(
         raise _missing(error.missing[0]) from error
     if not updated:
         raise EndpointNotFound.named(name)
-    return await _read(endpoints, namespace, name)
+    endpoint = await _read(endpoints, namespace, name)
+    hints.wake([endpoint.endpoint_id])  # wider limits let go what narrower ones held back
+    return endpoint
 
 
 async def delete_endpoint(endpoints: EndpointStore, namespace: str, name: str) -> None:
@@ -93,6 +103,7 @@ async def _settings(setup: SetupStore, namespace: str, wanted: Registration) -> 
         retry_policy=wanted.retry_policy,
         timeout_ms=compiled.timeout_ms,
         references=references,
+        flow_control=wanted.flow_control,
     )
 
 

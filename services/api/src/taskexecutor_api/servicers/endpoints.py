@@ -9,8 +9,14 @@ from taskexecutor.v1 import endpoint_pb2_grpc
 from taskexecutor_api import convert, pages
 from taskexecutor_api.auth import namespace
 from taskexecutor_api.endpoint_catalog import EndpointCatalog
-from taskexecutor_api.operations import register_endpoint as operations
+from taskexecutor_api.operations.pause_endpoint import pause_endpoint, resume_endpoint
 from taskexecutor_api.operations.preview_delivery import DeliveryPreview
+from taskexecutor_api.operations.register_endpoint import (
+    checked_type,
+    create_endpoint,
+    delete_endpoint,
+    update_endpoint,
+)
 from taskexecutor_api.replies import created, deleted
 from taskexecutor_api.validate import (
     optional_enum,
@@ -18,39 +24,47 @@ from taskexecutor_api.validate import (
     page_size,
     require_endpoint_name,
     require_enum,
-    require_name,
-    require_object,
-    within,
 )
+from taskexecutor_api.wanted_endpoint import read_registration
 from taskexecutor_common.errors import EndpointNotFound
-from taskexecutor_common.model.endpoint import Backoff, Endpoint, EndpointType, RetryPolicy
+from taskexecutor_common.model.endpoint import Endpoint, EndpointType
 from taskexecutor_common.rpc.calls import Context
+from taskexecutor_common.rpc.hints import DispatcherHints
 from taskexecutor_common.store.endpoints import EndpointStore
+from taskexecutor_common.store.flow import FlowStore
 from taskexecutor_common.store.setup import SetupStore
 
 _ALL_REVISIONS = 2**31 - 1
-_MAX_DELAY_MS = 86_400_000
 
 
 class EndpointServicer(endpoint_pb2_grpc.EndpointServiceServicer):
     """See endpoint.proto."""
 
     def __init__(
-        self, endpoints: EndpointStore, setup: SetupStore, catalog: EndpointCatalog, preview: DeliveryPreview
+        self,
+        endpoints: EndpointStore,
+        flows: FlowStore,
+        setup: SetupStore,
+        catalog: EndpointCatalog,
+        preview: DeliveryPreview,
+        hints: DispatcherHints,
     ) -> None:
         self._endpoints = endpoints
+        self._flows = flows
         self._setup = setup
         self._catalog = catalog
         self._preview = preview
+        self._hints = hints
 
     async def CreateEndpoint(self, request: pb.CreateEndpointRequest, context: Context) -> pb.Endpoint:
         """See endpoint.proto."""
         name = require_endpoint_name(request.name)
         endpoint_type = EndpointType(require_enum(request.type, pb.Endpoint.Type.items(), "type"))
-        wanted = _registration(request, endpoint_type)
-        endpoint = await operations.create_endpoint(self._endpoints, self._setup, namespace(), name, wanted)
+        wanted = read_registration(request, endpoint_type)
+        endpoint = await create_endpoint(self._endpoints, self._setup, namespace(), name, wanted)
+        answer = await self._show(endpoint)
         await created(context)
-        return convert.endpoint(endpoint)
+        return answer
 
     async def ListEndpoints(self, request: pb.ListEndpointsRequest, context: Context) -> pb.ListEndpointsResponse:
         """See endpoint.proto."""
@@ -60,28 +74,39 @@ class EndpointServicer(endpoint_pb2_grpc.EndpointServiceServicer):
         before = pages.time_key(pages.read_cursor(request, "endpoints", filters), pages.LAST_NAME, str)
         rows = await self._endpoints.list_page(namespace(), EndpointType(wanted) if wanted else None, before, limit + 1)
         page, cursor = pages.cut(rows, limit, lambda row: (row.created_at, row.name), "endpoints", filters)
-        return pb.ListEndpointsResponse(items=map(convert.endpoint, page), cursor=cursor)
+        flows = await self._flows.get([endpoint.endpoint_id for endpoint in page])
+        items = [convert.endpoint(endpoint, flows.get(endpoint.endpoint_id)) for endpoint in page]
+        return pb.ListEndpointsResponse(items=items, cursor=cursor)
 
     async def GetEndpoint(self, request: pb.GetEndpointRequest, context: Context) -> pb.Endpoint:
         """See endpoint.proto."""
-        return convert.endpoint(await self._find(request.name))
+        return await self._show(await self._find(request.name))
 
     async def UpdateEndpoint(self, request: pb.UpdateEndpointRequest, context: Context) -> pb.Endpoint:
         """See endpoint.proto."""
         wanted_type = optional_enum(request.type, pb.Endpoint.Type.items(), "type")
         current = await self._find(request.name)
-        endpoint_type = operations.checked_type(current, EndpointType(wanted_type) if wanted_type else None)
-        endpoint = await operations.update_endpoint(
-            self._endpoints, self._setup, namespace(), request.name, _registration(request, endpoint_type)
-        )
+        endpoint_type = checked_type(current, EndpointType(wanted_type) if wanted_type else None)
+        wanted = read_registration(request, endpoint_type)
+        endpoint = await update_endpoint(self._endpoints, self._setup, self._hints, namespace(), request.name, wanted)
         self._catalog.forget(namespace(), request.name)
-        return convert.endpoint(endpoint)
+        return await self._show(endpoint)
 
     async def DeleteEndpoint(self, request: pb.DeleteEndpointRequest, context: Context) -> Empty:
         """See endpoint.proto."""
-        await operations.delete_endpoint(self._endpoints, namespace(), request.name)
+        await delete_endpoint(self._endpoints, namespace(), request.name)
         self._catalog.forget(namespace(), request.name)
         return await deleted(context)
+
+    async def PauseEndpoint(self, request: pb.PauseEndpointRequest, context: Context) -> pb.Endpoint:
+        """See endpoint.proto."""
+        endpoint = await pause_endpoint(self._endpoints, self._flows, namespace(), request.name)
+        return await self._show(endpoint)
+
+    async def ResumeEndpoint(self, request: pb.ResumeEndpointRequest, context: Context) -> pb.Endpoint:
+        """See endpoint.proto."""
+        endpoint = await resume_endpoint(self._endpoints, self._flows, self._hints, namespace(), request.name)
+        return await self._show(endpoint)
 
     async def ListEndpointRevisions(
         self, request: pb.ListEndpointRevisionsRequest, context: Context
@@ -124,37 +149,7 @@ class EndpointServicer(endpoint_pb2_grpc.EndpointServiceServicer):
             raise EndpointNotFound.named(name)
         return endpoint
 
-
-def _registration(
-    request: pb.CreateEndpointRequest | pb.UpdateEndpointRequest, endpoint_type: EndpointType
-) -> operations.Registration:
-    return operations.Registration(
-        endpoint_type=endpoint_type,
-        payload_spec=require_name(request.payload_spec, "payload_spec") if request.HasField("payload_spec") else None,
-        config=require_name(request.config, "config") if request.HasField("config") else None,
-        spec=require_object(request, "spec"),
-        retry_policy=_retry_policy(request.retry_policy),
-    )
-
-
-def _retry_policy(policy: pb.RetryPolicy) -> RetryPolicy:
-    """The policy with its defaults; an absent message is all defaults."""
-    default = RetryPolicy()
-    backoff = optional_enum(policy.backoff, pb.RetryPolicy.Backoff.items(), "retry_policy.backoff")
-    statuses = [
-        within(status, f"retry_policy.non_retryable_status_codes.{index}", least=100, most=599)
-        for index, status in enumerate(policy.non_retryable_status_codes)
-    ]
-    return RetryPolicy(
-        max_attempts=_setting(policy, "max_attempts", default.max_attempts, least=1, most=100),
-        backoff=Backoff(backoff) if backoff else default.backoff,
-        initial_delay_ms=_setting(policy, "initial_delay_ms", default.initial_delay_ms, least=0, most=_MAX_DELAY_MS),
-        max_delay_ms=_setting(policy, "max_delay_ms", default.max_delay_ms, least=0, most=_MAX_DELAY_MS),
-        non_retryable_status_codes=tuple(sorted(set(statuses))),
-    )
-
-
-def _setting(policy: pb.RetryPolicy, field: str, default: int, *, least: int, most: int) -> int:
-    if not policy.HasField(field):
-        return default
-    return within(getattr(policy, field), f"retry_policy.{field}", least=least, most=most)
+    async def _show(self, endpoint: Endpoint) -> pb.Endpoint:
+        """The endpoint with where its flow stands now."""
+        flows = await self._flows.get([endpoint.endpoint_id])
+        return convert.endpoint(endpoint, flows.get(endpoint.endpoint_id))

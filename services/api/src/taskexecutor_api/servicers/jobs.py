@@ -65,7 +65,9 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         result = await self._creator.create(namespace(), read_wanted_job(request), REQUEST_ID.get())
         if not result.deduplicated:
             await created(context)
-        return convert.job(result.job, deduplicated=result.deduplicated)
+        job = pb.Job()
+        _write_result(job, result, request)
+        return job
 
     async def ListJobs(self, request: pb.ListJobsRequest, context: Context) -> pb.ListJobsResponse:
         """See job.proto."""
@@ -108,7 +110,14 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
                 results[index] = error
         created_jobs = await self._creator.create_many(namespace(), list(wanted.values()), REQUEST_ID.get())
         results |= zip(wanted, created_jobs, strict=True)
-        return pb.BatchCreateJobsResponse(items=[_batch_result(results[index]) for index in range(len(request.jobs))])
+        response = pb.BatchCreateJobsResponse()
+        for index, job in enumerate(request.jobs):
+            result, item = results[index], response.items.add()
+            if isinstance(result, TaskExecutorError):
+                item.error.code, item.error.message = result.reason, result.message
+            else:
+                _write_result(item.job, result, job)
+        return response
 
     async def UpdateJob(self, request: pb.UpdateJobRequest, context: Context) -> pb.Job:
         """See job.proto."""
@@ -167,8 +176,7 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         return job
 
 
-def _batch_result(result: JobResult | TaskExecutorError) -> pb.BatchCreateJobsResponse.Result:
-    if isinstance(result, TaskExecutorError):
-        error = pb.BatchCreateJobsResponse.Error(code=result.reason, message=result.message)
-        return pb.BatchCreateJobsResponse.Result(error=error)
-    return pb.BatchCreateJobsResponse.Result(job=convert.job(result.job, deduplicated=result.deduplicated))
+def _write_result(message: pb.Job, result: JobResult, request: pb.CreateJobRequest) -> None:
+    """Writes a job that was created, whose input is the one that was sent, or one that was there before."""
+    sent_input = None if result.deduplicated else request.input
+    convert.write_job(message, result.job, deduplicated=result.deduplicated, sent_input=sent_input)

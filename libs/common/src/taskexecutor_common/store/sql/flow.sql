@@ -23,10 +23,10 @@ WHERE f.endpoint_id = %(endpoint_id)s::uuid
 RETURNING f.endpoint_id;
 
 -- name: pause_endpoint
-UPDATE endpoint_flow AS f
-SET paused_at = coalesce(f.paused_at, now())
-WHERE f.endpoint_id = %(endpoint_id)s::uuid
-RETURNING f.endpoint_id;
+-- An api of the version before makes endpoints without a row here.
+INSERT INTO endpoint_flow (endpoint_id, paused_at) VALUES (%(endpoint_id)s::uuid, now())
+ON CONFLICT (endpoint_id) DO UPDATE SET paused_at = coalesce(endpoint_flow.paused_at, excluded.paused_at)
+RETURNING endpoint_id;
 
 -- name: resume_endpoint
 UPDATE endpoint_flow AS f

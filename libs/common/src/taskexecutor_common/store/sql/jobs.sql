@@ -1,41 +1,45 @@
 -- Jobs: creation, reading, and what they refer to.
 
 -- name: create_jobs
--- One-shot jobs, one row per array element, in one transaction: job, execution, and its place in the queue or among the timers.
--- A row does not come back when its idempotency key is known already, or when the endpoint or its payload spec is no longer
--- what the caller checked the input against; the caller tells the two apart by looking for the key.
+-- One-shot jobs, one per element of the document, in one transaction: job, execution, and its place in the queue or among the
+-- timers. A row does not come back when its idempotency key is known already, or when the endpoint or its payload spec is no
+-- longer what the caller checked the input against; the caller tells the two apart by looking for the key.
+-- LATERAL with a limit: each job looks its endpoint up by key. As plain joins the planner may walk all endpoints for all jobs.
 WITH r AS MATERIALIZED (
     SELECT x.job_id, x.lane, x.endpoint_id, x.endpoint_revision, x.schema_revision_id, x.trigger_type, x.idempotency_key,
-        x.dedup_hash, x.input, x.run_at, x.request_id
-    FROM unnest(
-        %(job_ids)s::uuid[], %(lanes)s::smallint[], %(endpoint_ids)s::uuid[], %(endpoint_revisions)s::integer[],
-        %(schema_revision_ids)s::uuid[], %(trigger_types)s::text[], %(idempotency_keys)s::text[], %(dedup_hashes)s::bytea[],
-        %(inputs)s::text[], %(run_ats)s::timestamptz[], %(request_ids)s::text[]
-    ) AS x (job_id, lane, endpoint_id, endpoint_revision, schema_revision_id, trigger_type, idempotency_key,
-        dedup_hash, input, run_at, request_id)
-), fresh AS MATERIALIZED (
-    SELECT r.job_id, p.namespace, r.lane, p.endpoint_id, p.name, p.endpoint_type, r.endpoint_revision, r.trigger_type,
-        r.idempotency_key, r.dedup_hash, r.input, r.run_at, r.request_id, v.config, v.timeout_ms, v.max_attempts
-    FROM r
-    JOIN endpoints AS p ON p.endpoint_id = r.endpoint_id AND p.revision = r.endpoint_revision AND p.deleted_at IS NULL
-    JOIN endpoint_revisions AS v ON v.endpoint_id = p.endpoint_id AND v.revision = p.revision
-    LEFT JOIN payload_specs AS s ON s.namespace = p.namespace AND s.name = v.payload_spec
-    WHERE v.payload_spec IS NULL OR s.revision_id = r.schema_revision_id
+        x.dedup_hash, x.input_json, x.run_at, x.request_id
+    FROM jsonb_to_recordset(%(jobs)s::jsonb) AS x (job_id uuid, lane smallint, endpoint_id uuid, endpoint_revision integer,
+        schema_revision_id uuid, trigger_type text, idempotency_key text, dedup_hash text, input_json text,
+        run_at timestamptz, request_id text)
 ), j AS (
     INSERT INTO jobs (job_id, namespace, region, lane, endpoint_id, endpoint, endpoint_type, endpoint_revision, trigger_type,
         root_job_id, idempotency_key, dedup_hash, input, run_at, request_id)
-    SELECT f.job_id, f.namespace, %(region)s::text, f.lane, f.endpoint_id, f.name, f.endpoint_type, f.endpoint_revision,
-        f.trigger_type, f.job_id, f.idempotency_key, f.dedup_hash, f.input::jsonb, f.run_at, f.request_id
-    FROM fresh AS f
+    SELECT r.job_id, p.namespace, %(region)s::text, r.lane, r.endpoint_id, p.name, p.endpoint_type, r.endpoint_revision,
+        r.trigger_type, r.job_id, r.idempotency_key, decode(r.dedup_hash, 'hex'), r.input_json::jsonb, r.run_at, r.request_id
+    FROM r
+    CROSS JOIN LATERAL (
+        SELECT p.namespace, p.name, p.endpoint_type, v.payload_spec
+        FROM endpoints AS p
+        JOIN endpoint_revisions AS v ON v.endpoint_id = p.endpoint_id AND v.revision = p.revision
+        WHERE p.endpoint_id = r.endpoint_id AND p.revision = r.endpoint_revision AND p.deleted_at IS NULL
+        LIMIT 1
+    ) AS p
+    WHERE p.payload_spec IS NULL OR r.schema_revision_id = (
+        SELECT s.revision_id FROM payload_specs AS s WHERE s.namespace = p.namespace AND s.name = p.payload_spec)
     ON CONFLICT (dedup_hash) WHERE dedup_hash IS NOT NULL DO NOTHING
     RETURNING job_id, namespace, region, lane, endpoint_id, endpoint_revision, run_at, created_at
 ), e AS (
     INSERT INTO executions (execution_id, job_id, namespace, region, lane, queue, endpoint_revision, config, timeout_ms,
         status, max_attempts, run_at)
-    SELECT j.job_id, j.job_id, j.namespace, j.region, j.lane, j.endpoint_id, j.endpoint_revision, f.config, f.timeout_ms,
-        CASE WHEN j.run_at > now() THEN 'PENDING' ELSE 'QUEUED' END, f.max_attempts, coalesce(j.run_at, now())
+    SELECT j.job_id, j.job_id, j.namespace, j.region, j.lane, j.endpoint_id, j.endpoint_revision, v.config, v.timeout_ms,
+        CASE WHEN j.run_at > now() THEN 'PENDING' ELSE 'QUEUED' END, v.max_attempts, coalesce(j.run_at, now())
     FROM j
-    JOIN fresh AS f ON f.job_id = j.job_id
+    CROSS JOIN LATERAL (
+        SELECT v.config, v.timeout_ms, v.max_attempts
+        FROM endpoint_revisions AS v
+        WHERE v.endpoint_id = j.endpoint_id AND v.revision = j.endpoint_revision
+        LIMIT 1
+    ) AS v
     RETURNING execution_id, queue, lane, priority, status, run_at, created_at
 ), now_due AS (
     INSERT INTO ready_queue (queue, lane, priority, ready_at, execution_id)
