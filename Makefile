@@ -46,6 +46,11 @@ $(BIN)/uv:
 	@$(INSTALL) --group dev
 	@touch $@
 
+.venv/.bench: .venv/.dev
+	@echo "installing what the benchmark needs"
+	@$(INSTALL) --group dev --group bench
+	@touch $@
+
 setup: .venv/.run ## Install what running needs (done by `make run`)
 dev: .venv/.dev ## Install what tests and tools need (done by `make test`)
 
@@ -68,6 +73,17 @@ test-unit: dev ## Run the tests that start no whole system
 test-one: dev ## Run some tests: make test-one T=tests/unit/local
 	@$(BIN)/pytest -v $(T)
 
+# --- speed ---
+
+# The peers get environments of their own, which are filled from the same index.
+BENCH = $(UV:$(BIN)/uv=) $(BIN)/python -m bench
+
+bench: .venv/.bench ## Measure this system beside its peers; B=drain: one scenario; BENCH_QUICK=1, BENCH_ROUNDS=n
+	@$(BENCH) $(B)
+
+bench-report: .venv/.bench ## Rewrite the figures in docs/performance.md; R=FILE: of that run
+	@$(BENCH).report $(R)
+
 # --- what a change must hold to ---
 
 check: lint test-unit ## Lint, then the unit tests
@@ -82,7 +98,7 @@ style: dev ## Check format and lint
 	@$(BIN)/ruff check
 
 types: dev ## Check types
-	@$(BIN)/mypy libs services deploy tools
+	@$(BIN)/mypy libs services deploy tools bench
 
 layers: dev ## Check who imports whom
 	@$(BIN)/lint-imports --no-logo
@@ -111,11 +127,11 @@ proto-baseline: dev ## Make the present contract the one that must not be broken
 
 lock: $(BIN)/uv ## Rewrite requirements.lock; with ARGS=--upgrade to the newest versions allowed
 	@$(UV) pip compile --quiet $(ARGS) --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
-		$(PROJECTS) --group pyproject.toml:dev $(patsubst %,--no-emit-package taskexecutor-%,$(notdir $(MEMBERS))) -o requirements.lock
+		$(PROJECTS) --group pyproject.toml:dev --group pyproject.toml:bench $(patsubst %,--no-emit-package taskexecutor-%,$(notdir $(MEMBERS))) -o requirements.lock
 
 clean: ## Remove what can be made again; .data stays
-	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis bench/.cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup dev run migrate test test-unit test-one check lint fmt style types layers
+.PHONY: help setup dev run migrate test test-unit test-one bench bench-report check lint fmt style types layers
 .PHONY: gen gen-check proto-check proto-baseline lock clean

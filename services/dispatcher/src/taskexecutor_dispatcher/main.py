@@ -30,6 +30,7 @@ from taskexecutor_dispatcher.delivery import Delivery
 from taskexecutor_dispatcher.endpoints.base import Transport
 from taskexecutor_dispatcher.endpoints.egress import EgressPolicy
 from taskexecutor_dispatcher.endpoints.http import HttpTransport
+from taskexecutor_dispatcher.endpoints.http_aiohttp import AiohttpTransport
 from taskexecutor_dispatcher.endpoints.kafka import KafkaTransport
 from taskexecutor_dispatcher.endpoints.redis_stream import RedisStreamTransport
 from taskexecutor_dispatcher.executor import Executor
@@ -38,6 +39,11 @@ from taskexecutor_dispatcher.revisions import Revisions
 from taskexecutor_dispatcher.servicer import DispatcherServicer
 
 _MAX_UNWRITTEN = 2000  # results that may wait for the database before claiming pauses
+
+_HTTP_CLIENTS: dict[str, type[HttpTransport] | type[AiohttpTransport]] = {
+    "httptools": HttpTransport,
+    "aiohttp": AiohttpTransport,
+}
 
 
 def build(settings: DispatcherSettings) -> list[Service]:
@@ -65,7 +71,7 @@ def build(settings: DispatcherSettings) -> list[Service]:
     )
     egress = EgressPolicy.parse(settings.egress_allow)
     transports: dict[EndpointType, Transport[Any]] = {
-        EndpointType.HTTP: HttpTransport(egress=egress, clock=clock),
+        EndpointType.HTTP: _HTTP_CLIENTS[settings.http_client](egress=egress, clock=clock),
         EndpointType.KAFKA: KafkaTransport(egress=egress),
         EndpointType.REDIS_STREAM: RedisStreamTransport(egress=egress),
     }

@@ -39,14 +39,19 @@ class Authority:
 
     def trusting(self) -> ssl.SSLContext:
         """What a client that trusts this authority alone uses."""
-        pem = self._certificate.public_bytes(Encoding.PEM).decode()
-        return ssl.create_default_context(cadata=pem)
+        return ssl.create_default_context(cadata=self.pem)
 
-    def serving(self, *, address: str = "127.0.0.1", days: int = 1) -> ssl.SSLContext:
-        """What a server with a certificate for that address uses; negative `days`: expired since then."""
+    @property
+    def pem(self) -> str:
+        """Its own certificate."""
+        return self._certificate.public_bytes(Encoding.PEM).decode()
+
+    def serving(self, *, address: str = "127.0.0.1", name: str | None = None, days: int = 1) -> ssl.SSLContext:
+        """What a server with a certificate for that address, or that name, uses; negative `days`: expired since then."""
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(_name("Test receiver"), self._name, key.public_key(), days=days)
-        names = x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))])
+        subject = x509.IPAddress(ip_address(address)) if name is None else x509.DNSName(name)
+        names = x509.SubjectAlternativeName([subject])
         certificate = builder.add_extension(names, critical=False).sign(self._key, SHA256())
         path = self._folder / f"{certificate.serial_number}.pem"
         path.write_bytes(

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from taskexecutor_common.clock import Clock
 from taskexecutor_common.endpoint_types.base import DeliveryIdentity
 from taskexecutor_common.endpoint_types.http import HttpRequest
+from taskexecutor_dispatcher.endpoints.base import Transport
 from taskexecutor_dispatcher.endpoints.egress import EgressPolicy
 from taskexecutor_dispatcher.endpoints.http import HttpTransport
+from taskexecutor_dispatcher.endpoints.http_aiohttp import AiohttpTransport
 
 EXECUTION_ID = "exec_0190c9e37b7c7d2ea3f4b8c1d2e3f405"
 PATIENCE_MS = 10_000
+
+CLIENTS: dict[str, type[HttpTransport] | type[AiohttpTransport]] = {
+    "httptools": HttpTransport,
+    "aiohttp": AiohttpTransport,
+}
+HttpClient = Transport[HttpRequest]
+MakeTransport = Callable[..., HttpClient]
 
 
 def a_request(url: str, **changes: Any) -> HttpRequest:
@@ -37,6 +47,6 @@ def an_identity(attempt: int = 1) -> DeliveryIdentity:
     )
 
 
-def a_transport(allow: str = "loopback", **settings: Any) -> HttpTransport:
+def a_transport(client: str, allow: str = "loopback", **settings: Any) -> HttpClient:
     """A transport with the real clock."""
-    return HttpTransport(egress=EgressPolicy.parse(allow), clock=Clock(), **settings)
+    return CLIENTS[client](egress=EgressPolicy.parse(allow), clock=Clock(), **settings)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,12 @@ class Connection:
         """Sends an answer with its length."""
         await self.write(f"HTTP/1.1 {status} Sic\r\nContent-Length: {len(body)}\r\n{headers}\r\n".encode() + body)
 
+    def reset(self) -> None:
+        """Closes at once, without a proper end of the stream."""
+        raw = self.writer.get_extra_info("socket")
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.writer.transport.abort()
+
     async def ended(self) -> None:
         """Waits until the other side has closed."""
         try:
@@ -61,6 +71,23 @@ class Connection:
                 pass
         except ConnectionError:
             pass
+
+
+class Names(AbstractResolver):
+    """Gives every name the same addresses."""
+
+    def __init__(self, *addresses: str) -> None:
+        self._addresses = addresses
+
+    async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
+        """The addresses, whatever the name."""
+        return [
+            ResolveResult(hostname=host, host=address, port=port, family=socket.AF_INET, proto=0, flags=0)
+            for address in self._addresses
+        ]
+
+    async def close(self) -> None:
+        """Nothing to close."""
 
 
 Script = Callable[[Connection], Awaitable[None]]

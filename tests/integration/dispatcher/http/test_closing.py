@@ -7,8 +7,7 @@ import asyncio
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from taskexecutor_dispatcher.endpoints.http import HttpTransport
-from tests.integration.dispatcher.http.deliveries import PATIENCE_MS, a_request, a_transport, an_identity
+from tests.integration.dispatcher.http.deliveries import PATIENCE_MS, HttpClient, MakeTransport, a_request, an_identity
 from tests.integration.dispatcher.http.receivers import Connection, Script, receiving
 
 
@@ -23,7 +22,7 @@ def reporting(arrived: asyncio.Event) -> Script:
     return script
 
 
-async def test_cancelling_closes_the_connection(transport: HttpTransport) -> None:
+async def test_cancelling_closes_the_connection(transport: HttpClient) -> None:
     arrived = asyncio.Event()
     async with receiving(reporting(arrived)) as receiver:
         delivery = asyncio.create_task(transport.deliver(a_request(receiver.url()), an_identity(), PATIENCE_MS))
@@ -34,14 +33,14 @@ async def test_cancelling_closes_the_connection(transport: HttpTransport) -> Non
         await asyncio.wait_for(receiver.closed.get(), 5)
 
 
-async def test_a_timeout_closes_the_connection(transport: HttpTransport) -> None:
+async def test_a_timeout_closes_the_connection(transport: HttpClient) -> None:
     async with receiving(reporting(asyncio.Event())) as receiver:
         await transport.deliver(a_request(receiver.url()), an_identity(), 50)
         await asyncio.wait_for(receiver.closed.get(), 5)
 
 
-async def test_deliveries_in_flight_fail_when_the_transport_closes() -> None:
-    transport = a_transport()
+async def test_deliveries_in_flight_fail_when_the_transport_closes(make_transport: MakeTransport) -> None:
+    transport = make_transport()
     arrived = asyncio.Event()
     async with receiving(reporting(arrived)) as receiver:
         delivery = asyncio.create_task(transport.deliver(a_request(receiver.url()), an_identity(), PATIENCE_MS))
@@ -53,8 +52,10 @@ async def test_deliveries_in_flight_fail_when_the_transport_closes() -> None:
     assert outcome.retryable
 
 
-async def test_deliveries_that_wait_for_a_connection_fail_when_the_transport_closes() -> None:
-    transport = a_transport(max_connections_per_host=1)
+async def test_deliveries_that_wait_for_a_connection_fail_when_the_transport_closes(
+    make_transport: MakeTransport,
+) -> None:
+    transport = make_transport(max_connections_per_host=1)
     arrived = asyncio.Event()
     async with receiving(reporting(arrived)) as receiver:
         deliveries = [
@@ -67,7 +68,7 @@ async def test_deliveries_that_wait_for_a_connection_fail_when_the_transport_clo
     assert [outcome.error and outcome.error.type for outcome in outcomes] == ["CONNECTION_ERROR"] * 3
 
 
-async def test_deliveries_that_wait_for_a_name_fail_when_the_transport_closes() -> None:
+async def test_deliveries_that_wait_for_a_name_fail_when_the_transport_closes(make_transport: MakeTransport) -> None:
     asked = asyncio.Event()
 
     class Silent(AbstractResolver):
@@ -78,7 +79,7 @@ async def test_deliveries_that_wait_for_a_name_fail_when_the_transport_closes() 
         async def close(self) -> None:
             pass
 
-    transport = a_transport(resolver=Silent())
+    transport = make_transport(resolver=Silent())
     deliveries = [
         asyncio.create_task(transport.deliver(a_request("http://slow.test/"), an_identity(), PATIENCE_MS))
         for _ in range(2)
@@ -89,15 +90,15 @@ async def test_deliveries_that_wait_for_a_name_fail_when_the_transport_closes() 
     assert [outcome.error and outcome.error.type for outcome in outcomes] == ["CONNECTION_ERROR"] * 2
 
 
-async def test_a_closed_transport_sends_nothing() -> None:
-    transport = a_transport()
+async def test_a_closed_transport_sends_nothing(make_transport: MakeTransport) -> None:
+    transport = make_transport()
     await transport.close()
     outcome = await transport.deliver(a_request("http://127.0.0.1:1/"), an_identity(), PATIENCE_MS)
     assert outcome.error is not None
     assert outcome.error.message == "The dispatcher is shutting down."
 
 
-async def test_closing_twice_is_harmless() -> None:
-    transport = a_transport()
+async def test_closing_twice_is_harmless(make_transport: MakeTransport) -> None:
+    transport = make_transport()
     await transport.close()
     await transport.close()

@@ -3,46 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 
 import pytest
-from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.abc import ResolveResult
 
 from taskexecutor_dispatcher.endpoints.base import Outcome
-from taskexecutor_dispatcher.endpoints.http import HttpTransport
 from taskexecutor_dispatcher.endpoints.resolver import AllowedAddresses
-from tests.integration.dispatcher.http.deliveries import PATIENCE_MS, a_request, a_transport, an_identity
-from tests.integration.dispatcher.http.receivers import answering, receiving
+from tests.integration.dispatcher.http.deliveries import PATIENCE_MS, HttpClient, MakeTransport, a_request, an_identity
+from tests.integration.dispatcher.http.receivers import Names, answering, receiving
 
 
-class Names(AbstractResolver):
-    """Gives every name the same addresses."""
-
-    def __init__(self, *addresses: str) -> None:
-        self._addresses = addresses
-
-    async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
-        return [
-            ResolveResult(hostname=host, host=address, port=port, family=socket.AF_INET, proto=0, flags=0)
-            for address in self._addresses
-        ]
-
-    async def close(self) -> None:
-        pass
-
-
-async def deliver_once(transport: HttpTransport, url: str) -> Outcome:
+async def deliver_once(transport: HttpClient, url: str) -> Outcome:
     try:
         return await transport.deliver(a_request(url), an_identity(), PATIENCE_MS)
     finally:
         await transport.close()
 
 
-async def test_this_machine_is_reached_only_where_the_setting_says_so() -> None:
+async def test_this_machine_is_reached_only_where_the_setting_says_so(make_transport: MakeTransport) -> None:
     async with receiving(answering()) as receiver:
-        refused = await deliver_once(a_transport(allow=""), receiver.url())
+        refused = await deliver_once(make_transport(allow=""), receiver.url())
         assert receiver.connections == 0
-        allowed = await deliver_once(a_transport(allow="loopback"), receiver.url())
+        allowed = await deliver_once(make_transport(allow="loopback"), receiver.url())
     assert refused.error is not None
     assert refused.error.to_json() == {
         "type": "ADDRESS_REFUSED",
@@ -83,9 +65,9 @@ async def test_this_machine_is_reached_only_where_the_setting_says_so() -> None:
         "%31%32%37.0.0.1",
     ],
 )
-async def test_no_spelling_of_this_machine_gets_past_the_policy(host: str) -> None:
+async def test_no_spelling_of_this_machine_gets_past_the_policy(make_transport: MakeTransport, host: str) -> None:
     async with receiving(answering(), host="") as receiver:
-        outcome = await deliver_once(a_transport(allow=""), f"http://{host}:{receiver.port}/")
+        outcome = await deliver_once(make_transport(allow=""), f"http://{host}:{receiver.port}/")
         assert receiver.connections == 0
     assert outcome.error is not None
     assert outcome.error.type in {"ADDRESS_REFUSED", "INVALID_DESTINATION", "CONNECTION_ERROR"}
@@ -94,41 +76,45 @@ async def test_no_spelling_of_this_machine_gets_past_the_policy(host: str) -> No
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "0x7f000001", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"]
 )
-async def test_a_refused_address_is_called_so(host: str) -> None:
-    outcome = await deliver_once(a_transport(allow=""), f"http://{host}:1/")
+async def test_a_refused_address_is_called_so(make_transport: MakeTransport, host: str) -> None:
+    outcome = await deliver_once(make_transport(allow=""), f"http://{host}:1/")
     assert outcome.error is not None
     assert outcome.error.type == "ADDRESS_REFUSED"
     assert not outcome.retryable
 
 
-async def test_a_name_with_refused_addresses_only_is_refused() -> None:
-    transport = a_transport(allow="loopback", resolver=Names("10.0.0.1", "169.254.169.254"))
+async def test_a_name_with_refused_addresses_only_is_refused(make_transport: MakeTransport) -> None:
+    transport = make_transport(allow="loopback", resolver=Names("10.0.0.1", "169.254.169.254"))
     outcome = await deliver_once(transport, "http://inside.test/")
     assert outcome.error is not None
     assert outcome.error.type == "ADDRESS_REFUSED"
 
 
-async def test_of_several_addresses_the_allowed_are_used() -> None:
-    transport = a_transport(allow="loopback", resolver=Names("10.0.0.1", "127.0.0.1", "169.254.169.254"))
+async def test_of_several_addresses_the_allowed_are_used(make_transport: MakeTransport) -> None:
+    transport = make_transport(allow="loopback", resolver=Names("10.0.0.1", "127.0.0.1", "169.254.169.254"))
     async with receiving(answering()) as receiver:
         outcome = await deliver_once(transport, f"http://mixed.test:{receiver.port}/")
     assert outcome.succeeded
 
 
-async def test_an_unreachable_allowed_address_beside_refused_ones_may_be_tried_again() -> None:
-    transport = a_transport(allow="loopback", resolver=Names("127.0.0.1", "10.0.0.1"))
+async def test_an_unreachable_allowed_address_beside_refused_ones_may_be_tried_again(
+    make_transport: MakeTransport,
+) -> None:
+    transport = make_transport(allow="loopback", resolver=Names("127.0.0.1", "10.0.0.1"))
     outcome = await deliver_once(transport, "http://mixed.test:1/")
     assert outcome.error is not None
     assert outcome.error.type == "CONNECTION_ERROR"
     assert outcome.retryable
 
 
-async def test_every_address_is_judged_again_where_the_socket_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_address_is_judged_again_where_the_socket_is_opened(
+    make_transport: MakeTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def look_the_other_way(resolver: AllowedAddresses, host: str, *_: int, **__: int) -> list[ResolveResult]:
         return await Names("127.0.0.1", "127.0.0.2").resolve(host, receiver.port)
 
     monkeypatch.setattr(AllowedAddresses, "resolve", look_the_other_way)
-    transport = a_transport(allow="")
+    transport = make_transport(allow="")
     async with receiving(answering()) as receiver:
         outcome = await deliver_once(transport, f"http://rebound.test:{receiver.port}/")
         assert receiver.connections == 0
@@ -136,36 +122,38 @@ async def test_every_address_is_judged_again_where_the_socket_is_opened(monkeypa
     assert outcome.error.type == "ADDRESS_REFUSED"
 
 
-async def test_a_redirect_to_a_refused_address_leads_nowhere() -> None:
+async def test_a_redirect_to_a_refused_address_leads_nowhere(make_transport: MakeTransport) -> None:
     async with receiving(answering(status=302, headers="Location: http://169.254.169.254/\r\n")) as receiver:
-        outcome = await deliver_once(a_transport(), receiver.url())
+        outcome = await deliver_once(make_transport(), receiver.url())
     assert outcome.error is not None
     assert outcome.error.status_code == 302
 
 
-async def test_proxies_from_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxies_from_the_environment_are_not_used(
+    make_transport: MakeTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with receiving(answering()) as proxy, receiving(answering()) as receiver:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url())
-        outcome = await deliver_once(a_transport(), receiver.url())
+        outcome = await deliver_once(make_transport(), receiver.url())
         assert proxy.connections == 0
     assert outcome.succeeded
 
 
-async def test_names_are_looked_up_by_the_system() -> None:
+async def test_names_are_looked_up_by_the_system(make_transport: MakeTransport) -> None:
     async with receiving(answering()) as receiver:
-        outcome = await deliver_once(a_transport(), f"http://localhost:{receiver.port}/")
+        outcome = await deliver_once(make_transport(), f"http://localhost:{receiver.port}/")
     assert outcome.succeeded
 
 
-async def test_ipv6_is_spoken() -> None:
+async def test_ipv6_is_spoken(make_transport: MakeTransport) -> None:
     async with receiving(answering(), host="::1") as receiver:
-        outcome = await deliver_once(a_transport(), f"http://[::1]:{receiver.port}/")
+        outcome = await deliver_once(make_transport(), f"http://[::1]:{receiver.port}/")
         assert receiver.requests[0].header("Host") == f"[::1]:{receiver.port}"
     assert outcome.succeeded
 
 
-async def test_names_that_hang_do_not_hold_up_others() -> None:
+async def test_names_that_hang_do_not_hold_up_others(make_transport: MakeTransport) -> None:
     hang = asyncio.Event()
 
     class Partly(Names):
@@ -174,7 +162,7 @@ async def test_names_that_hang_do_not_hold_up_others() -> None:
                 await hang.wait()
             return await super().resolve(host, port, family)
 
-    transport = a_transport(resolver=Partly("127.0.0.1"))
+    transport = make_transport(resolver=Partly("127.0.0.1"))
     async with receiving(answering()) as receiver:
         url = f"http://dead.test:{receiver.port}/"
         stuck = [asyncio.create_task(transport.deliver(a_request(url), an_identity(), PATIENCE_MS)) for _ in range(100)]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import struct
 
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from taskexecutor_dispatcher.endpoints.base import Outcome
 from tests.integration.dispatcher.http.conftest import Deliver
-from tests.integration.dispatcher.http.deliveries import PATIENCE_MS, a_request, a_transport, an_identity
+from tests.integration.dispatcher.http.deliveries import PATIENCE_MS, MakeTransport, a_request, an_identity
 from tests.integration.dispatcher.http.receivers import Connection, answering, receiving, saying
 
 
@@ -34,7 +33,7 @@ async def test_a_closed_port_is_a_connection_error(deliver: Deliver) -> None:
     assert_failed(outcome, "CONNECTION_ERROR", f"Could not connect to 127.0.0.1:{port}: Connection refused.")
 
 
-async def test_an_unknown_name_is_a_connection_error() -> None:
+async def test_an_unknown_name_is_a_connection_error(make_transport: MakeTransport) -> None:
     class NoSuchName(AbstractResolver):
         async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
@@ -42,9 +41,8 @@ async def test_an_unknown_name_is_a_connection_error() -> None:
         async def close(self) -> None:
             pass
 
-    transport = a_transport(resolver=NoSuchName())
+    transport = make_transport(resolver=NoSuchName())
     outcome = await transport.deliver(a_request("http://nowhere.test/"), an_identity(), PATIENCE_MS)
-    await transport.close()
     assert_failed(outcome, "CONNECTION_ERROR", "nowhere.test could not be resolved: Name or service not known.")
 
 
@@ -54,7 +52,7 @@ async def test_a_name_that_cannot_be_one_is_a_connection_error(deliver: Deliver,
     assert_failed(outcome, "CONNECTION_ERROR", f"{name} could not be resolved: not a host name.")
 
 
-async def test_a_name_without_addresses_is_a_connection_error() -> None:
+async def test_a_name_without_addresses_is_a_connection_error(make_transport: MakeTransport) -> None:
     class NoAddress(AbstractResolver):
         async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
             return []
@@ -62,9 +60,8 @@ async def test_a_name_without_addresses_is_a_connection_error() -> None:
         async def close(self) -> None:
             pass
 
-    transport = a_transport(resolver=NoAddress())
+    transport = make_transport(resolver=NoAddress())
     outcome = await transport.deliver(a_request("http://nowhere.test/"), an_identity(), PATIENCE_MS)
-    await transport.close()
     assert_failed(outcome, "CONNECTION_ERROR", "nowhere.test could not be resolved: no address.")
 
 
@@ -92,9 +89,7 @@ async def test_a_receiver_that_closes_at_once_is_connected_to_once(deliver: Deli
 async def test_a_reset_is_a_connection_error(deliver: Deliver) -> None:
     async def reset(connection: Connection) -> None:
         await connection.request()
-        raw = connection.writer.get_extra_info("socket")
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        connection.writer.transport.abort()
+        connection.reset()
 
     async with receiving(reset) as receiver:
         outcome = await deliver(receiver.url())
@@ -177,7 +172,7 @@ async def test_a_timeout_within_the_body_says_so(deliver: Deliver) -> None:
     assert_failed(outcome, "TIMEOUT", "The receiver answered 200, but the answer was not complete within 50 ms.")
 
 
-async def test_the_timeout_covers_the_name_lookup() -> None:
+async def test_the_timeout_covers_the_name_lookup(make_transport: MakeTransport) -> None:
     class Silent(AbstractResolver):
         async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
             return await asyncio.get_running_loop().create_future()
@@ -185,21 +180,19 @@ async def test_the_timeout_covers_the_name_lookup() -> None:
         async def close(self) -> None:
             pass
 
-    transport = a_transport(resolver=Silent())
+    transport = make_transport(resolver=Silent())
     outcome = await transport.deliver(a_request("http://slow.test/"), an_identity(), 50)
-    await transport.close()
     assert_failed(outcome, "TIMEOUT", "No connection came about within 50 ms.")
 
 
-async def test_the_timeout_covers_the_wait_for_a_free_connection() -> None:
-    transport = a_transport(max_connections_per_host=1)
+async def test_the_timeout_covers_the_wait_for_a_free_connection(make_transport: MakeTransport) -> None:
+    transport = make_transport(max_connections_per_host=1)
     async with receiving(hanging) as receiver:
         async with asyncio.TaskGroup() as group:
             first = group.create_task(transport.deliver(a_request(receiver.url()), an_identity(), 500))
             second = group.create_task(transport.deliver(a_request(receiver.url()), an_identity(), 50))
         assert len(receiver.requests) == 1
-        await transport.close()
-    assert_failed(first.result(), "TIMEOUT", "The receiver did not answer within 500 ms.")
+        assert_failed(first.result(), "TIMEOUT", "The receiver did not answer within 500 ms.")
     assert_failed(second.result(), "TIMEOUT", "No connection came about within 50 ms.")
 
 

@@ -1,4 +1,4 @@
-"""Connections are used again, and none that ended while it was idle costs a delivery or sends one twice."""
+"""Connections are used again, and none that ended while it was idle costs a delivery."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from typing import Any
 import pytest
 import uvloop
 
-from taskexecutor_dispatcher.endpoints import http_connections
 from taskexecutor_dispatcher.endpoints.base import Outcome
-from taskexecutor_dispatcher.endpoints.http import HttpTransport
-from tests.integration.dispatcher.http.deliveries import PATIENCE_MS, a_request, a_transport, an_identity
-from tests.integration.dispatcher.http.receivers import Connection, answering, receiving
+from taskexecutor_dispatcher.endpoints.http_aiohttp_exchange import KeptConnection
+from taskexecutor_dispatcher.endpoints.http_connection import HttpConnection
+from tests.integration.dispatcher.http.deliveries import PATIENCE_MS, HttpClient, a_request, a_transport, an_identity
+from tests.integration.dispatcher.http.receivers import Connection, Script, answering, receiving
 
 LATE = b"HTTP/1.1 500 Late\r\nContent-Length: 0\r\n\r\n"
-Scenario = Callable[[HttpTransport], Awaitable[None]]
+Scenario = Callable[[HttpClient], Awaitable[None]]
+Play = Callable[[Scenario], None]
 
 
 @pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
-def play(request: pytest.FixtureRequest) -> Callable[[Scenario], None]:
+def play(request: pytest.FixtureRequest, client: str) -> Play:
     """Runs a scenario with a transport, in a loop of each kind that the dispatcher may run on."""
 
     async def with_transport(scenario: Scenario) -> None:
-        transport = a_transport()
+        transport = a_transport(client)
         try:
             await scenario(transport)
         finally:
@@ -39,7 +40,38 @@ def play(request: pytest.FixtureRequest) -> Callable[[Scenario], None]:
     return run
 
 
-async def deliver(transport: HttpTransport, url: str, **changes: Any) -> Outcome:
+End = Callable[[Connection], None]
+
+
+def close(connection: Connection) -> None:
+    """Ends a connection in good order."""
+    connection.writer.close()
+
+
+def reset(connection: Connection) -> None:
+    """Ends a connection at once."""
+    connection.reset()
+
+
+def ending(end: End, *, after_reading: int, connections: set[int], at_once: set[int] = frozenset()) -> Script:
+    """Answers, but ends some connections (1, 2 ...) after reading that many requests, without an answer to the last;
+    and some after the first."""
+
+    async def script(connection: Connection) -> None:
+        number = connection.receiver.connections
+        left = after_reading if number in connections else 1 if number in at_once else None
+        while True:
+            await connection.request()
+            left = None if left is None else left - 1
+            if left == 0:
+                end(connection)
+                return
+            await connection.answer()
+
+    return script
+
+
+async def deliver(transport: HttpClient, url: str, **changes: Any) -> Outcome:
     return await transport.deliver(a_request(url, **changes), an_identity(), PATIENCE_MS)
 
 
@@ -77,7 +109,7 @@ async def blocking_receiver() -> AsyncIterator[BlockingReceiver]:
 
 
 async def deliver_anew(
-    transport: HttpTransport, receiver: BlockingReceiver, before: Callable[[], None]
+    transport: HttpClient, receiver: BlockingReceiver, before: Callable[[], None], **changes: Any
 ) -> socket.socket:
     """Delivers on a connection that the receiver has yet to accept, and returns its side of it.
 
@@ -94,17 +126,17 @@ async def deliver_anew(
         taken = group.create_task(take_one())
         await asyncio.sleep(0)
         before()
-        assert (await deliver(transport, receiver.url)).succeeded
+        assert (await deliver(transport, receiver.url, **changes)).succeeded
     return taken.result()
 
 
-async def first_delivery(transport: HttpTransport, receiver: BlockingReceiver) -> socket.socket:
+async def first_delivery(transport: HttpClient, receiver: BlockingReceiver) -> socket.socket:
     """The receiver's side of a connection that the transport now keeps."""
     return await deliver_anew(transport, receiver, before=lambda: None)
 
 
-def test_connections_are_used_again(play: Callable[[Scenario], None]) -> None:
-    async def scenario(transport: HttpTransport) -> None:
+def test_connections_are_used_again(play: Play) -> None:
+    async def scenario(transport: HttpClient) -> None:
         async with receiving(answering()) as receiver:
             for _ in range(5):
                 assert (await deliver(transport, receiver.url())).succeeded
@@ -114,14 +146,12 @@ def test_connections_are_used_again(play: Callable[[Scenario], None]) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "GET"])
-def test_a_connection_that_the_receiver_closed_when_idle_costs_nothing(
-    play: Callable[[Scenario], None], method: str
-) -> None:
+def test_a_connection_that_the_receiver_closed_when_idle_costs_nothing(play: Play, method: str) -> None:
     async def one_each(connection: Connection) -> None:
         await connection.request()
         await connection.answer()
 
-    async def scenario(transport: HttpTransport) -> None:
+    async def scenario(transport: HttpClient) -> None:
         async with receiving(one_each) as receiver:
             for _ in range(10):
                 assert (await deliver(transport, receiver.url(), method=method)).succeeded
@@ -130,8 +160,8 @@ def test_a_connection_that_the_receiver_closed_when_idle_costs_nothing(
     play(scenario)
 
 
-def test_a_closing_that_has_arrived_but_was_not_noticed_yet_costs_nothing(play: Callable[[Scenario], None]) -> None:
-    async def scenario(transport: HttpTransport) -> None:
+def test_a_closing_that_has_arrived_but_was_not_noticed_yet_costs_nothing(play: Play) -> None:
+    async def scenario(transport: HttpClient) -> None:
         async with blocking_receiver() as receiver:
             connection = await first_delivery(transport, receiver)
             (await deliver_anew(transport, receiver, before=connection.close)).close()
@@ -139,43 +169,60 @@ def test_a_closing_that_has_arrived_but_was_not_noticed_yet_costs_nothing(play: 
     play(scenario)
 
 
-def test_a_request_that_came_to_a_closed_door_is_sent_on_another_connection(
-    play: Callable[[Scenario], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # On a real network the closing is under way when we look. Here it has always arrived, so we look away.
-    monkeypatch.setattr(http_connections.KeptConnection, "is_quiet", lambda kept: True)
-    crossings = []
-    real = http_connections.KeptConnection.took_nothing
+@pytest.fixture
+def looks_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a real network a closing may be under way when a client looks. Here it has always arrived, so it looks away."""
+    monkeypatch.setattr(HttpConnection, "is_quiet", lambda kept: True)
+    monkeypatch.setattr(KeptConnection, "is_quiet", lambda kept: True)
 
-    def observed(kept: http_connections.KeptConnection) -> bool:
-        crossings.append(real(kept))
-        return crossings[-1]
 
-    monkeypatch.setattr(http_connections.KeptConnection, "took_nothing", observed)
-
-    async def scenario(transport: HttpTransport) -> None:
+@pytest.mark.usefixtures("looks_away")
+@pytest.mark.parametrize("method", ["POST", "GET"])
+def test_a_request_that_came_to_a_closed_door_is_sent_on_another_connection(play: Play, method: str) -> None:
+    async def scenario(transport: HttpClient) -> None:
         async with blocking_receiver() as receiver:
             connection = await first_delivery(transport, receiver)
-            (await deliver_anew(transport, receiver, before=connection.close)).close()
+            (await deliver_anew(transport, receiver, before=connection.close, method=method)).close()
 
     play(scenario)
-    assert crossings == [True]
 
 
 @pytest.mark.parametrize("method", ["POST", "GET"])
-def test_a_request_that_was_read_and_not_answered_is_never_sent_again(
-    play: Callable[[Scenario], None], method: str
-) -> None:
-    async def then_silent(connection: Connection) -> None:
-        await connection.request()
-        await connection.answer()
-        await connection.request()
-
-    async def scenario(transport: HttpTransport) -> None:
-        async with receiving(then_silent) as receiver:
+@pytest.mark.parametrize("end", [close, reset])
+def test_a_reused_connection_that_ends_without_a_word_costs_nothing(play: Play, end: End, method: str) -> None:
+    async def scenario(transport: HttpClient) -> None:
+        async with receiving(ending(end, after_reading=2, connections={1})) as receiver:
             assert (await deliver(transport, receiver.url(), method=method)).succeeded
-            outcome = await deliver(transport, receiver.url(), method=method)
-            assert (receiver.connections, len(receiver.requests)) == (1, 2)
+            assert (await deliver(transport, receiver.url(), method=method)).succeeded
+            assert (receiver.connections, len(receiver.requests)) == (2, 3)
+            assert len({request.header("Idempotency-Key") for request in receiver.requests}) == 1
+
+    play(scenario)
+
+
+def test_a_request_that_arrived_and_was_not_read_is_sent_again(play: Play) -> None:
+    async def scenario(transport: HttpClient) -> None:
+        async with blocking_receiver() as receiver:
+            connection = await first_delivery(transport, receiver)
+            delivery = asyncio.create_task(deliver(transport, receiver.url))
+            await _readable(connection)
+            connection.close()
+            other = await receiver.accept()
+            await receiver.read_request(other)
+            await receiver.answer(other)
+            assert (await delivery).succeeded
+            other.close()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("end", [close, reset])
+def test_a_fresh_connection_that_ends_without_a_word_is_the_end_of_the_attempt(play: Play, end: End) -> None:
+    async def scenario(transport: HttpClient) -> None:
+        async with receiving(ending(end, after_reading=2, connections={1}, at_once={2})) as receiver:
+            assert (await deliver(transport, receiver.url())).succeeded
+            outcome = await deliver(transport, receiver.url())
+            assert (receiver.connections, len(receiver.requests)) == (2, 3)
         assert outcome.error is not None
         assert outcome.error.type == "CONNECTION_ERROR"
         assert outcome.retryable
@@ -183,22 +230,38 @@ def test_a_request_that_was_read_and_not_answered_is_never_sent_again(
     play(scenario)
 
 
-def test_a_request_that_arrived_and_was_not_read_is_not_sent_again(play: Callable[[Scenario], None]) -> None:
-    async def scenario(transport: HttpTransport) -> None:
-        async with blocking_receiver() as receiver:
-            connection = await first_delivery(transport, receiver)
-            delivery = asyncio.create_task(deliver(transport, receiver.url))
-            await _readable(connection)
-            connection.close()
-            outcome = await delivery
+def test_what_is_sent_again_goes_to_a_fresh_connection_though_others_are_kept(play: Play) -> None:
+    async def scenario(transport: HttpClient) -> None:
+        async with receiving(ending(close, after_reading=2, connections={1, 2, 3})) as receiver:
+            assert all(o.succeeded for o in await asyncio.gather(*(deliver(transport, receiver.url()) for _ in "123")))
+            assert receiver.connections == 3
+            assert (await deliver(transport, receiver.url())).succeeded
+            assert (receiver.connections, len(receiver.requests)) == (4, 5)
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("beginning", [b"H", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Le"])
+def test_a_reused_connection_that_ends_after_the_first_byte_is_not_sent_on_again(play: Play, beginning: bytes) -> None:
+    async def breaking_off(connection: Connection) -> None:
+        await connection.request()
+        await connection.answer()
+        await connection.request()
+        await connection.write(beginning)
+
+    async def scenario(transport: HttpClient) -> None:
+        async with receiving(breaking_off) as receiver:
+            assert (await deliver(transport, receiver.url())).succeeded
+            outcome = await deliver(transport, receiver.url())
+            assert (receiver.connections, len(receiver.requests)) == (1, 2)
         assert outcome.error is not None
         assert outcome.error.type == "CONNECTION_ERROR"
 
     play(scenario)
 
 
-def test_bytes_that_nobody_asked_for_are_no_answer(play: Callable[[Scenario], None]) -> None:
-    async def scenario(transport: HttpTransport) -> None:
+def test_bytes_that_nobody_asked_for_are_no_answer(play: Play) -> None:
+    async def scenario(transport: HttpClient) -> None:
         async with blocking_receiver() as receiver:
             connection = await first_delivery(transport, receiver)
             (await deliver_anew(transport, receiver, before=lambda: connection.sendall(LATE))).close()
@@ -208,9 +271,9 @@ def test_bytes_that_nobody_asked_for_are_no_answer(play: Callable[[Scenario], No
 
 
 def test_bytes_that_nobody_asked_for_and_that_were_read_already_are_no_answer(
-    play: Callable[[Scenario], None],
+    play: Play,
 ) -> None:
-    async def scenario(transport: HttpTransport) -> None:
+    async def scenario(transport: HttpClient) -> None:
         async with blocking_receiver() as receiver:
             connection = await first_delivery(transport, receiver)
             connection.sendall(LATE)

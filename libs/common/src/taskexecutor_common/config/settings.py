@@ -132,6 +132,9 @@ class DispatcherSettings(ServiceSettings):
     egress_allow: str = ""
     """Address ranges beyond the public internet that deliveries may reach: `loopback`, `private`, CIDRs; comma-separated."""
 
+    http_client: Literal["httptools", "aiohttp"] = "httptools"
+    """What sends HTTP deliveries: our own client on the `httptools` parser, or aiohttp, at several times the CPU."""
+
     lease_grace_ms: Annotated[int, Field(ge=1000, le=600_000)] = 10_000
     """What a lease allows beyond the endpoint's timeout."""
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import codecs
 import re
 from base64 import b64encode
-from dataclasses import dataclass
-from typing import Any
-
-from aiohttp import ClientResponse
+from typing import Any, NamedTuple
 
 # The part of a body that is kept, in bytes as they came.
 KEPT_BYTES = 64 * 1024
 # Read and thrown away beyond that, so that the connection can be used again; a longer answer costs its connection.
 DRAINED_BYTES = 64 * 1024
 
+_UTF_8 = "utf-8"
 # Charsets that an answer is decoded by; any other name counts as UTF-8. A list, because Python knows codecs that are
 # no charsets, some of which take quadratic time, and remembers each unknown name for ever.
 _CHARSETS = frozenset(
@@ -28,8 +26,7 @@ _CHARSETS = frozenset(
 _CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(NamedTuple):
     """The beginning of an answer's body."""
 
     kept: bytes
@@ -47,31 +44,23 @@ class Body:
         return fields
 
     def _text(self) -> str | None:
-        charset = self.charset if self.charset in _CHARSETS else "utf-8"
-        decoder = codecs.getincrementaldecoder(charset)()
         try:
-            # Incrementally, because the cut may go through a character; what is left of that one is dropped.
-            text = decoder.decode(self.kept, final=not self.truncated)
+            text = self._decoded(self.charset if self.charset in _CHARSETS else _UTF_8)
         except UnicodeError:
             return None
         return None if "\0" in text else text
 
-
-async def read_body(response: ClientResponse) -> Body:
-    """Reads the body up to the bounds. The caller closes the response, which costs its connection if there is more."""
-    kept = bytearray()
-    seen = 0
-    async for chunk in response.content.iter_any():
-        seen += len(chunk)
-        kept += chunk[: KEPT_BYTES - len(kept)]
-        if seen > KEPT_BYTES + DRAINED_BYTES:
-            break
-    content_type = response.headers.get("Content-Type", "")
-    return Body(bytes(kept), truncated=seen > KEPT_BYTES, charset=named_charset(content_type))
+    def _decoded(self, charset: str) -> str:
+        if charset == _UTF_8 and not self.truncated:
+            return self.kept.decode()
+        # Incrementally, because the cut may go through a character; what is left of that one is dropped.
+        return codecs.getincrementaldecoder(charset)().decode(self.kept, final=not self.truncated)
 
 
 def named_charset(content_type: str) -> str | None:
-    """The charset that a Content-Type names, in lower case. Not `response.charset`: the standard library's parser
-    behind it raises IndexError on some headers, and headers are the receiver's to choose."""
+    """The charset that a Content-Type names, in lower case. By an expression of our own: the standard library's parser
+    raises IndexError on some headers, and headers are the receiver's to choose."""
+    if ";" not in content_type:
+        return None
     found = _CHARSET.search(content_type)
     return found.group(1).lower() if found else None

@@ -1,52 +1,60 @@
-"""Sends HTTP deliveries: one client for the process, one request an attempt, no redirects, no proxies, no cookies."""
+"""Sends HTTP deliveries: one client for the process, one request an attempt, no redirects, no proxies, no cookies.
+
+The one exception to "one request": a server may close an idle connection at any moment, and a request that crosses the
+closing on its way is lost although nothing was wrong. So a request on a connection that was used before, and that ends
+without a byte of an answer, is sent once more, on a fresh connection. What ends a fresh connection is the receiver's
+own doing, and the retry policy's to judge. (What the receiver may have read twice carries the same idempotency key.)
+"""
 
 from __future__ import annotations
 
 import asyncio
-import io
-import re
-import socket
 import ssl
-from importlib.metadata import version
+from functools import lru_cache
 
-from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, InvalidURL, TCPConnector
 from aiohttp.abc import AbstractResolver
-from aiohttp.connector import AddrInfoType
-from yarl import URL
 
 from taskexecutor_common.clock import Clock
 from taskexecutor_common.endpoint_types.base import DeliveryIdentity
 from taskexecutor_common.endpoint_types.http import HttpRequest
 from taskexecutor_dispatcher.endpoints.base import Outcome
-from taskexecutor_dispatcher.endpoints.bodies import Body, read_body
+from taskexecutor_dispatcher.endpoints.checked_sockets import CheckedSockets
+from taskexecutor_dispatcher.endpoints.deadlines import Deadlines
 from taskexecutor_dispatcher.endpoints.egress import EgressPolicy
-from taskexecutor_dispatcher.endpoints.http_connections import ConnectionLost, DeliveryRequest, Exchange
+from taskexecutor_dispatcher.endpoints.http_answers import Answer
+from taskexecutor_dispatcher.endpoints.http_connection import HttpConnection
+from taskexecutor_dispatcher.endpoints.http_connections import HttpConnections
+from taskexecutor_dispatcher.endpoints.http_destinations import Destination, Origin
 from taskexecutor_dispatcher.endpoints.http_failures import (
+    ExchangeFailed,
+    NotConnected,
+    NothingAnswered,
+    OutOfTime,
+    ShuttingDown,
     connection_error,
     failed_exchange,
     invalid_destination,
+    not_connected,
     timed_out,
     unexpected_status,
 )
-from taskexecutor_dispatcher.endpoints.http_headers import delivery_headers
-from taskexecutor_dispatcher.endpoints.resolver import AllowedAddresses, SystemResolver
+from taskexecutor_dispatcher.endpoints.http_heads import RequestHeads, UnsendableHeader
+from taskexecutor_dispatcher.endpoints.http_pool import HttpPool
+from taskexecutor_dispatcher.endpoints.http_rules import (
+    BAD_DESTINATION,
+    BAD_HEADER,
+    DNS_CACHE_SEC,
+    KEEP_ALIVE_SEC,
+    LARGE_BODY_BYTES,
+    SHUTTING_DOWN,
+    USER_AGENT,
+    verifying_tls,
+)
+from taskexecutor_dispatcher.endpoints.resolver import AllowedAddresses, RememberedAddresses, SystemResolver
 from taskexecutor_dispatcher.endpoints.retry_after import retry_after_ms
 
-USER_AGENT = f"TaskExecutor/{version('taskexecutor-dispatcher')}"
-
-# Below the shortest default among common servers (gunicorn closes idle connections after 2 s, Node.js, uvicorn and
-# Apache after 5 s), so that the crossing described in http_connections.py is rare to begin with.
-KEEP_ALIVE_SEC = 1.5
-DNS_CACHE_SEC = 10
-
-# What a URL consists of when it is already encoded; such a URL goes out to the letter, since it may be signed.
-_ENCODED_URL = re.compile(r"[!#$%&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~|]+")
-# The deadline is set around the whole delivery instead.
-_NO_TIMEOUT = ClientTimeout(total=None, sock_connect=None)
-# The first is set to something else, the second is the user's to set.
-_NO_AUTO_HEADERS = ("Accept-Encoding", "Content-Type")
-_LARGE_BODY_BYTES = 256 * 1024
-_CLOSING = "The dispatcher is shutting down."
+# Parsed URLs that are remembered. Those with inputs in them come once and push each other out, which is no harm.
+_REMEMBERED_URLS = 1024
 
 
 class HttpTransport:
@@ -65,116 +73,103 @@ class HttpTransport:
         clock: Clock,
         max_connections: int = 0,
         max_connections_per_host: int = 0,
+        keep_alive_sec: float = KEEP_ALIVE_SEC,
         user_agent: str = USER_AGENT,
         tls: ssl.SSLContext | None = None,
         resolver: AbstractResolver | None = None,
     ) -> None:
-        self._egress = egress
-        self._now = clock.now
-        self._user_agent = user_agent
-        self._resolver = AllowedAddresses(resolver or SystemResolver(), egress)
-        self._session = ClientSession(
-            connector=TCPConnector(
-                limit=max_connections,
-                limit_per_host=max_connections_per_host,
-                keepalive_timeout=KEEP_ALIVE_SEC,
-                ttl_dns_cache=DNS_CACHE_SEC,
-                resolver=self._resolver,
-                socket_factory=self._open_socket,
-                ssl=tls or _verifying_tls(),
-            ),
-            request_class=DeliveryRequest,
-            cookie_jar=DummyCookieJar(),
-            timeout=_NO_TIMEOUT,
-            auto_decompress=False,
-            trust_env=False,
-            skip_auto_headers=_NO_AUTO_HEADERS,
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._destination = lru_cache(_REMEMBERED_URLS)(Destination.parse)
+        self._heads = RequestHeads(user_agent)
+        allowed = AllowedAddresses(resolver or SystemResolver(), egress)
+        self._resolver = RememberedAddresses(allowed, DNS_CACHE_SEC, clock.monotonic)
+        self._pool = HttpPool(
+            HttpConnections(CheckedSockets(self._resolver, egress), tls or verifying_tls()),
+            keep_alive_sec=keep_alive_sec,
+            max_connections=max_connections,
+            max_per_origin=max_connections_per_host,
         )
+        self._connecting = Deadlines()
 
     async def deliver(self, request: HttpRequest, identity: DeliveryIdentity, timeout_ms: int) -> Outcome:
         """Sends once; `timeout_ms` covers all from the name lookup to the last byte of the answer."""
-        if self._session.closed:
-            return connection_error(_CLOSING)
+        if self._connecting.are_over:
+            return connection_error(SHUTTING_DOWN)
         try:
-            url = _destination(request.url)
-            headers = delivery_headers(request, identity, self._now(), self._user_agent)
+            destination = self._destination(request.url)
+            head = self._heads.write(request, identity, self._clock.epoch_ms() // 1000, destination)
+        except UnsendableHeader:
+            return invalid_destination(BAD_HEADER)
         except ValueError:
-            return invalid_destination("The URL or the signing secret is not valid.")
-        exchange = Exchange()
+            return invalid_destination(BAD_DESTINATION)
+        origin = destination.origin
+        deadline = self._loop.time() + timeout_ms / 1000
         try:
-            async with asyncio.timeout(timeout_ms / 1000):
-                return await self._exchange(exchange, request, url, headers)
-        except TimeoutError:
-            return timed_out(exchange.describe_progress(), timeout_ms)
-        except asyncio.CancelledError:
-            if self._session.closed and not _is_cancelled():  # closing the client cancels what waits inside it
-                return connection_error(_CLOSING)
-            raise
-        except InvalidURL:
-            return invalid_destination("The URL is not valid.")
-        except (ClientError, ConnectionLost, OSError) as failure:  # before ValueError: certificate errors are both
-            return failed_exchange(failure, url)
-        except ValueError:
-            return invalid_destination("A header cannot be sent over HTTP.")
-        finally:
-            exchange.close()
+            answer = await self._send(origin, head, request.body or b"", deadline)
+        except OutOfTime as late:
+            return timed_out(late.what_is_missing, timeout_ms)
+        except NotConnected as failure:
+            return not_connected(failure, origin)
+        except ExchangeFailed as failure:
+            return failed_exchange(failure, origin)
+        except ShuttingDown:
+            return connection_error(SHUTTING_DOWN)
+        return self._outcome(answer, request.expected_status_codes)
 
     async def close(self) -> None:
         """Closes all connections; in-flight deliveries fail."""
-        await self._session.close()
+        await self._connecting.end_all()
+        self._pool.close(ShuttingDown())
         await self._resolver.close()
 
-    async def _exchange(
-        self, exchange: Exchange, request: HttpRequest, url: URL, headers: list[tuple[str, str]]
-    ) -> Outcome:
-        response = await self._session.request(
-            request.method,
-            url,
-            headers=headers,
-            data=_sendable(request.body),
-            allow_redirects=False,
-            middlewares=(exchange.send,),
-        )
-        body = await read_body(response)
-        return self._outcome(response, body, request.expected_status_codes)
+    async def _send(self, origin: Origin, head: bytes, body: bytes, deadline: float) -> Answer:
+        """Sends on a kept connection if there is one, and at most once more."""
+        connection = self._pool.take(origin) or await self._open(origin, deadline, needs_fresh=False)
+        try:
+            return await self._exchange(connection, head, body, deadline)
+        except NothingAnswered:  # only connections that were used before raise this
+            fresh = await self._open(origin, deadline, needs_fresh=True)
+            return await self._exchange(fresh, head, body, deadline)
 
-    def _outcome(self, response: ClientResponse, body: Body, expected: frozenset[int]) -> Outcome:
-        output = {"status_code": response.status, **body.to_json()}
-        if response.status in expected:
+    async def _open(self, origin: Origin, deadline: float, *, needs_fresh: bool) -> HttpConnection:
+        if self._connecting.are_over:
+            raise ShuttingDown
+        try:
+            async with self._connecting.within(deadline - self._loop.time()):
+                return await self._pool.open(origin, needs_fresh=needs_fresh)
+        except TimeoutError:
+            if self._connecting.are_over:
+                raise ShuttingDown from None
+            raise OutOfTime("No connection came about") from None
+
+    async def _exchange(self, connection: HttpConnection, head: bytes, body: bytes, deadline: float) -> Answer:
+        is_large = len(body) > LARGE_BODY_BYTES
+        answer = connection.send(head if is_large else head + body, deadline)
+        try:
+            if is_large:
+                await connection.send_body(body)
+            received = await answer
+        except BaseException:
+            connection.abort()
+            _let_go(answer)
+            raise
+        self._pool.give_back(connection)
+        return received
+
+    def _outcome(self, answer: Answer, expected: frozenset[int]) -> Outcome:
+        output = {"status_code": answer.status, **answer.body.to_json()}
+        if answer.status in expected:
             return Outcome(output=output)
+        headers = {"Retry-After": answer.header(b"retry-after"), "Date": answer.header(b"date")}
         return Outcome(
             output=output,
-            error=unexpected_status(response.status),
-            retry_after_ms=retry_after_ms(response.headers, self._now()),
+            error=unexpected_status(answer.status),
+            retry_after_ms=retry_after_ms(headers, self._clock.now()),
         )
 
-    def _open_socket(self, addr_info: AddrInfoType) -> socket.socket:
-        """Opens the socket of every connect the client makes, be its address a literal, looked up or cached: what is
-        checked here is what is connected to."""
-        family, kind, protocol, _, address = addr_info
-        self._egress.check(str(address[0]))
-        return socket.socket(family, kind, protocol)
 
-
-def _destination(text: str) -> URL:
-    """The URL to send to. Raises ValueError."""
-    url = URL(text, encoded=_ENCODED_URL.fullmatch(text) is not None)
-    if url.scheme not in ("http", "https") or not url.raw_host or url.port is None:
-        raise ValueError("not an absolute http or https URL")
-    return url
-
-
-def _sendable(body: bytes | None) -> bytes | io.BytesIO | None:
-    """Large bodies as a stream, which the client writes in pieces, so that other deliveries get their turn."""
-    return io.BytesIO(body) if body is not None and len(body) > _LARGE_BODY_BYTES else body
-
-
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
-def _verifying_tls() -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.set_alpn_protocols(["http/1.1"])
-    return context
+def _let_go(answer: asyncio.Future[Answer]) -> None:
+    """Nobody waits for it any more; asyncio complains about failures that nobody has looked at."""
+    if not answer.cancel() and not answer.cancelled():
+        answer.exception()

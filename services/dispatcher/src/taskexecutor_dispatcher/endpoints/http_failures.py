@@ -3,21 +3,60 @@
 from __future__ import annotations
 
 import os
+import socket
 import ssl
 from http import HTTPStatus
 
-from aiohttp import (
-    ClientConnectorCertificateError,
-    ClientConnectorDNSError,
-    ClientConnectorError,
-    ClientConnectorSSLError,
-    ClientPayloadError,
-    ClientResponseError,
-)
-from yarl import URL
-
 from taskexecutor_dispatcher.endpoints.base import DeliveryError, Outcome
 from taskexecutor_dispatcher.endpoints.egress import AddressRefused
+from taskexecutor_dispatcher.endpoints.http_destinations import Origin
+
+
+class NotConnected(Exception):
+    """No connection came about."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(cause)
+        self.cause = cause
+
+
+class OutOfTime(Exception):
+    """The delivery's time was up."""
+
+    def __init__(self, what_is_missing: str) -> None:
+        super().__init__(what_is_missing)
+        self.what_is_missing = what_is_missing
+
+    @classmethod
+    def after_sending(cls, status: int | None) -> OutOfTime:
+        """`status` is that of an answer that had begun to come."""
+        if status is None:
+            return cls("The receiver did not answer")
+        return cls(f"The receiver answered {status}, but the answer was not complete")
+
+
+class ShuttingDown(Exception):
+    """The transport was closed."""
+
+
+class ExchangeFailed(Exception):
+    """A connection was there, and no whole answer came over it."""
+
+
+class ConnectionLost(ExchangeFailed):
+    """The connection ended before the head of an answer was there; the receiver may have read the request."""
+
+
+class NothingAnswered(ConnectionLost):
+    """A connection that had carried a request before ended without a byte of an answer to this one."""
+
+
+class AnswerCut(ExchangeFailed):
+    """The connection ended within the body of an answer."""
+
+
+class AnswerNotHttp(ExchangeFailed):
+    """What came is no answer in HTTP/1.x, or one whose head is beyond all measure."""
 
 
 def invalid_destination(message: str) -> Outcome:
@@ -44,32 +83,31 @@ def unexpected_status(status: int) -> DeliveryError:
     return DeliveryError("HTTP_ERROR", f"The receiver answered {status}{phrase}.", status_code=status)
 
 
-def failed_exchange(failure: Exception, url: URL) -> Outcome:
-    """The outcome for whatever the client raised while it connected, sent or read."""
-    if isinstance(failure, ClientConnectorError):
-        return _not_connected(failure, url)
-    if isinstance(failure, ClientPayloadError):
+def failed_exchange(failure: ExchangeFailed, origin: Origin) -> Outcome:
+    """The outcome when a connection was there and no answer came of it."""
+    if isinstance(failure, AnswerCut):
         return connection_error("The connection ended before the answer was complete.")
-    if isinstance(failure, ClientResponseError):
+    if isinstance(failure, AnswerNotHttp):
         return connection_error("The answer is not valid HTTP.")
-    return connection_error(f"The connection to {_place(url)} ended before an answer came.")
+    return connection_error(f"The connection to {_place(origin)} ended before an answer came.")
 
 
-def _not_connected(failure: ClientConnectorError, url: URL) -> Outcome:
-    cause = failure.os_error
+def not_connected(failure: NotConnected, origin: Origin) -> Outcome:
+    """The outcome when looking up, connecting or TLS failed."""
+    cause = failure.cause
     if isinstance(cause, AddressRefused):
         return Outcome(error=DeliveryError("ADDRESS_REFUSED", f"{cause}."), retryable=False)
-    if isinstance(failure, ClientConnectorDNSError):
-        return connection_error(f"{_host(url)} could not be resolved{_reason(cause.strerror)}.")
-    if isinstance(failure, ClientConnectorCertificateError | ClientConnectorSSLError):
-        return connection_error(f"TLS with {_place(url)} failed{_reason(_tls_reason(failure))}.")
-    return connection_error(
-        f"Could not connect to {_place(url)}{_reason(os.strerror(cause.errno) if cause.errno else None)}."
-    )
+    if isinstance(cause, socket.gaierror):
+        return connection_error(f"{_host(origin)} could not be resolved{_reason(cause.strerror)}.")
+    if isinstance(cause, ssl.SSLError | ssl.CertificateError):
+        return connection_error(f"TLS with {_place(origin)} failed{_reason(_tls_reason(cause))}.")
+    if origin.scheme == "https" and not cause.errno:  # event loops say so when the other side closes in the middle
+        return connection_error(f"TLS with {_place(origin)} failed: the connection was closed.")
+    reason = os.strerror(cause.errno) if cause.errno else None
+    return connection_error(f"Could not connect to {_place(origin)}{_reason(reason)}.")
 
 
-def _tls_reason(failure: ClientConnectorError) -> str | None:
-    cause = failure.certificate_error if isinstance(failure, ClientConnectorCertificateError) else failure.os_error
+def _tls_reason(cause: Exception) -> str | None:
     if isinstance(cause, ssl.SSLCertVerificationError):
         return cause.verify_message.rstrip(".")
     reason = getattr(cause, "reason", None)
@@ -80,9 +118,9 @@ def _reason(text: str | None) -> str:
     return f": {text[:200]}" if text else ""
 
 
-def _place(url: URL) -> str:
-    return f"{_host(url)}:{url.port}"
+def _place(origin: Origin) -> str:
+    return f"{_host(origin)}:{origin.port}"
 
 
-def _host(url: URL) -> str:
-    return (url.host_subcomponent or "")[:253]
+def _host(origin: Origin) -> str:
+    return f"[{origin.host}]" if ":" in origin.host else origin.host[:253]
