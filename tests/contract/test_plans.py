@@ -127,6 +127,12 @@ HOT = {
     "look_at_queues": Hot({"queues": FIRST_QUEUES}, rows=10),
     "create_jobs": Hot({"region": "'default'", "jobs": NEW_JOBS}, rows=BATCH),
     "create_jobs_kept": Hot({"region": "'default'", "jobs": NEW_JOBS}, rows=BATCH, kept_plan_of="create_jobs"),
+    "promote_timers_kept": Hot({"lane": "0"}, rows=500, kept_plan_of="promote_timers"),
+    "next_timers_kept": Hot({"lanes": "'{0,1}'"}, rows=2, kept_plan_of="next_timers"),
+    "next_cron_ticks_kept": Hot({"lanes": "'{0,1}'"}, rows=2, kept_plan_of="next_cron_ticks"),
+    "find_due_cron_jobs_kept": Hot({"lane": "0", "batch": "100"}, rows=100, kept_plan_of="find_due_cron_jobs"),
+    "find_waiting_queues_kept": Hot({}, rows=QUEUES, kept_plan_of="find_waiting_queues"),
+    "look_at_queues_kept": Hot({"queues": FIRST_QUEUES}, rows=10, kept_plan_of="look_at_queues"),
 }
 
 

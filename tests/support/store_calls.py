@@ -18,7 +18,7 @@ from taskexecutor_common.model.setup import ReferenceKind
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 _METHODS = {"fetch_all", "fetch_one", "execute"}
 _RECEIVERS = {"_db", "tx"}
-_NOT_PARAMETERS = {"repeatable"}
+_NOT_PARAMETERS = {"repeatable", "small"}
 _THE_STORE_ITSELF = "taskexecutor_common.store.database"
 
 

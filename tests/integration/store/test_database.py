@@ -9,10 +9,12 @@ import pytest
 
 from taskexecutor_common.errors import AmbiguousResult, Unavailable
 from taskexecutor_common.model.setup import Config, PayloadSpec
+from taskexecutor_common.observability import metrics
 from taskexecutor_common.store.database import Database, Transaction
 from taskexecutor_common.store.setup import SetupStore
 from tests.support.engine import NAMESPACE, Engine
 from tests.support.line import Cut, Line
+from tests.support.waiting import wait_until
 
 
 async def create_spec(db: Database, name: str, *, repeatable: bool) -> PayloadSpec | None:
@@ -137,3 +139,18 @@ async def test_a_serialization_failure_is_run_again(engine: Engine) -> None:
     counter = await engine.setup.get_config(NAMESPACE, "counter")
     assert counter is not None
     assert counter.values_json == {"n": 5}
+
+
+async def test_a_small_statement_whose_kept_plan_takes_too_long_runs_again_with_a_new_one(engine: Engine) -> None:
+    """A lock stands for the bad plan: over the connections that keep plans the statement is given up for it."""
+    endpoint = await engine.endpoint()
+    (job,) = await engine.create(endpoint)
+    worker = await engine.worker()
+    slow = metrics.STORE_RETRIES.labels(statement="claim_executions", reason="slow")
+    before = slow._value.get()
+    await engine.rows("BEGIN")
+    await engine.rows("SELECT 1 FROM executions WHERE execution_id = %s FOR UPDATE", job.job_id)
+    claiming = asyncio.create_task(worker.queue.claim({endpoint.endpoint_id: 1}, small=True))
+    await wait_until(lambda: slow._value.get() > before)
+    await engine.rows("ROLLBACK")
+    assert [claim.execution_id for claim in await claiming] == [job.job_id]

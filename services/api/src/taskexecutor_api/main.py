@@ -18,7 +18,7 @@ from taskexecutor_api.auth import AuthInterceptor, KeyRegistry
 from taskexecutor_api.endpoint_catalog import EndpointCatalog
 from taskexecutor_api.operations.create_job import JobCreator
 from taskexecutor_api.operations.cron_jobs import CronJobs
-from taskexecutor_api.operations.job_writer import WRITERS, JobWriter
+from taskexecutor_api.operations.job_writer import JobWriter
 from taskexecutor_api.operations.preview_delivery import DeliveryPreview
 from taskexecutor_api.rate_limit import RateLimiter
 from taskexecutor_api.servicers.api_keys import ApiKeyServicer
@@ -56,10 +56,7 @@ def build(settings: ApiSettings) -> list[Service]:
     instances = InstanceStore(opened.database, settings.region, int(DEAD_AFTER_SEC * 1000))
     dispatchers = DispatcherHints(lambda: instances.list_live("dispatcher"))
     schedulers = SchedulerHints(lambda: instances.list_live("scheduler"))
-    # Connections of their own for the one statement whose lookups all go by a whole key: planning it would cost a single
-    # job more than writing it.
-    writing = OpenDatabase(settings, "api-writer", WRITERS, keep_plans=True)
-    writer = JobWriter(JobStore(writing.database, settings.region))
+    writer = JobWriter(JobStore(opened.database, settings.region))
 
     registry = KeyRegistry(ApiKeyStore(opened.database), settings.api_key_cache_ttl_sec)
     limiter = RateLimiter(settings.rate_limit_per_sec, settings.rate_limit_burst)
@@ -77,7 +74,7 @@ def build(settings: ApiSettings) -> list[Service]:
         lambda: reachable_address(settings.listen_addr, rpc.port, settings.advertise_addr),
     )
     health = HealthMonitor(rpc.set_serving, {"database": heartbeat.problem})
-    return [opened, writing, dispatchers, schedulers, writer, heartbeat, rpc, health]
+    return [opened, dispatchers, schedulers, writer, heartbeat, rpc, health]
 
 
 def _add_setup_servicers(

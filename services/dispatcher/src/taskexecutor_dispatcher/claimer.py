@@ -14,6 +14,7 @@ from taskexecutor_common.ids import execution_id_text
 from taskexecutor_common.model.execution import Claim, QueueState
 from taskexecutor_common.observability import metrics
 from taskexecutor_common.observability.logging import get_logger
+from taskexecutor_common.store.database import SMALL_BATCH
 from taskexecutor_common.store.queue import QueueStore
 from taskexecutor_dispatcher.queues import QueueSet
 
@@ -59,6 +60,7 @@ class Claimer:
         self._task: asyncio.Task[None] | None = None
         self._looked_at = float("-inf")
         self._unsure = False
+        self._is_shallow = True
         self._round_at = time.monotonic()
         metrics.SLOTS.set(slots)
         metrics.IN_FLIGHT.set_function(lambda: len(self._running))
@@ -143,13 +145,14 @@ class Claimer:
     async def _claim(self, quotas: dict[UUID, int]) -> None:
         self._queues.take(quotas)
         try:
-            claims = await self._store.claim(quotas)
+            claims = await self._store.claim(quotas, small=self._is_shallow)
         except BaseException as error:
             # An ambiguous one may have been committed: then executions are RUNNING in this worker's name that it does not
             # know of.
             self._unsure = self._unsure or isinstance(error, AmbiguousResult)
             self._queues.add(quotas)
             raise
+        self._is_shallow = len(claims) <= SMALL_BATCH and len(claims) < sum(quotas.values())
         short = self._queues.give_back(quotas, Counter(claim.queue for claim in claims))
         metrics.observe_all(metrics.QUEUE_WAIT, [max(0.0, claim.waited_ms / 1000) for claim in claims])
         late = [max(0.0, claim.late_ms / 1000) for claim in claims if claim.attempt_count == 1]

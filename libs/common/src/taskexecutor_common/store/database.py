@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -38,8 +38,17 @@ _BACKOFF_MS = 5
 _BACKOFF_CAP_MS = 500
 _UNDONE = (errors.SerializationFailure, errors.DeadlockDetected)
 # Every statement is written as walks of indexes. PostgreSQL's planner may choose otherwise by what it believes of a table: a
-# plan that was made and kept while a queue was empty reads all of the queue once it is full. So plans are made anew, which
-# costs half a millisecond, and of walks of indexes only (tests/contract/test_plans.py holds what they touch).
+# plan that was made and kept while a queue was empty reads all of the queue once it is full. So plans are made anew, and of
+# walks of indexes only (tests/contract/test_plans.py holds what they touch).
+#
+# Planning costs half a millisecond, which is nothing for a batch and four times the work for a single row. So `small` statements
+# first go over connections that keep their plans, and get a short time there: one that takes longer is cancelled, its
+# connection is closed with all its plans, and it runs again over one that plans anew.
+SMALL_BATCH = 20
+"""Rows up to which planning anew costs more than it is worth."""
+
+_KEPT_PLANS = 4
+_KEPT_TIMEOUT_MS = 200
 _POSTGRES_PLANNER = (
     b"SET enable_seqscan = off",
     b"SET enable_bitmapscan = off",
@@ -104,50 +113,58 @@ class Database:
         isolation: str = "read committed",
         statement_timeout_ms: int = 30_000,
         acquire_timeout_sec: float = 5.0,
-        keep_plans: bool = False,
     ) -> None:
-        """`keep_plans` is for statements that have only one sensible plan, whatever the tables hold."""
-        plans = b"force_generic_plan" if keep_plans else b"force_custom_plan"
+        def configure_for(plans: bytes, timeout_ms: int) -> Callable[[AsyncConnection[Any]], Awaitable[None]]:
+            async def configure(connection: AsyncConnection[Any]) -> None:
+                set_json_loads(orjson.loads, connection)
+                connection.prepare_threshold = 2
+                await connection.execute(f"SET default_transaction_isolation = '{isolation}'".encode())
+                await connection.execute(f"SET statement_timeout = {timeout_ms}".encode())
+                await connection.execute(b"SET timezone = 'UTC'")
+                if not connection.info.parameter_status("crdb_version"):
+                    for setting in (b"SET plan_cache_mode = " + plans, *_POSTGRES_PLANNER):
+                        await connection.execute(setting)
 
-        async def configure(connection: AsyncConnection[Any]) -> None:
-            set_json_loads(orjson.loads, connection)
-            connection.prepare_threshold = 2
-            await connection.execute(f"SET default_transaction_isolation = '{isolation}'".encode())
-            await connection.execute(f"SET statement_timeout = {int(statement_timeout_ms)}".encode())
-            await connection.execute(b"SET timezone = 'UTC'")
-            if not connection.info.parameter_status("crdb_version"):
-                for setting in (b"SET plan_cache_mode = " + plans, *_POSTGRES_PLANNER):
-                    await connection.execute(setting)
+            return configure
+
+        def pool(size: int, plans: bytes, timeout_ms: int) -> AsyncConnectionPool[AsyncConnection[Any]]:
+            return AsyncConnectionPool(
+                dsn,
+                min_size=1,
+                max_size=size,
+                open=False,
+                configure=configure_for(plans, timeout_ms),
+                max_lifetime=300,
+                timeout=acquire_timeout_sec,
+                kwargs={"autocommit": True, "application_name": application_name, "connect_timeout": 5},
+                name=application_name,
+            )
 
         self._acquire_timeout_sec = acquire_timeout_sec
-        self._pool = AsyncConnectionPool(
-            dsn,
-            min_size=1,
-            max_size=pool_size,
-            open=False,
-            configure=configure,
-            max_lifetime=300,
-            timeout=acquire_timeout_sec,
-            kwargs={"autocommit": True, "application_name": application_name, "connect_timeout": 5},
-            name=application_name,
-        )
+        self._pool = pool(pool_size, b"force_custom_plan", statement_timeout_ms)
+        self._kept_plans = pool(_KEPT_PLANS, b"force_generic_plan", min(_KEPT_TIMEOUT_MS, statement_timeout_ms))
 
     async def open(self, timeout_sec: float = 30.0) -> None:
-        """Opens the pool and waits for a first connection. Raises Unavailable when none comes in time."""
+        """Opens the pools and waits for a first connection. Raises Unavailable when none comes in time."""
         try:
             await self._pool.open(wait=True, timeout=timeout_sec)
+            await self._kept_plans.open(wait=True, timeout=timeout_sec)
         except PoolTimeout as error:
             raise Unavailable(f"no database connection within {timeout_sec:g} s") from error
 
     async def close(self) -> None:
         """Closes all connections; waits for those in use."""
+        await self._kept_plans.close(timeout=5)
         await self._pool.close(timeout=5)
 
     async def fetch_all(
-        self, name: str, model: type[RowT], /, *, repeatable: bool = True, **parameters: Any
+        self, name: str, model: type[RowT], /, *, repeatable: bool = True, small: bool = False, **parameters: Any
     ) -> list[RowT]:
-        """Transaction.fetch_all in a transaction of its own, with retries."""
-        return await self._retry(name, lambda tx: tx.fetch_all(name, model, **parameters), repeatable=repeatable)
+        """Transaction.fetch_all in a transaction of its own, with retries. `small`: few rows are expected, so that planning
+        would be most of the cost."""
+        return await self._retry(
+            name, lambda tx: tx.fetch_all(name, model, **parameters), repeatable=repeatable, small=small
+        )
 
     async def fetch_one(
         self, name: str, model: type[RowT], /, *, repeatable: bool = True, **parameters: Any
@@ -172,8 +189,10 @@ class Database:
         """One round trip; raises Unavailable when the database is away."""
         await self._retry_on_connection("ping", lambda c: c.execute(b"SELECT 1"), repeatable=True, tries=1)
 
-    async def _retry(self, name: str, work: Callable[[Transaction], Awaitable[T]], *, repeatable: bool) -> T:
-        return await self._retry_on_connection(name, lambda c: work(Transaction(c)), repeatable=repeatable)
+    async def _retry(
+        self, name: str, work: Callable[[Transaction], Awaitable[T]], *, repeatable: bool, small: bool = False
+    ) -> T:
+        return await self._retry_on_connection(name, lambda c: work(Transaction(c)), repeatable=repeatable, small=small)
 
     async def _retry_on_connection(
         self,
@@ -182,11 +201,21 @@ class Database:
         *,
         repeatable: bool,
         tries: int = _TRIES,
+        small: bool = False,
     ) -> T:
         for attempt in range(1, tries + 1):
             sent = False
             try:
-                async with self._connection() as connection:
+                if small:
+                    async with self._connection(self._kept_plans) as connection:
+                        sent = True
+                        try:
+                            return await work(connection)
+                        except errors.QueryCanceled:  # and nothing was changed
+                            metrics.STORE_RETRIES.labels(statement=name, reason="slow").inc()
+                            await connection.close()
+                sent = False
+                async with self._connection(self._pool) as connection:
                     sent = True
                     return await work(connection)
             except PoolTimeout as error:
@@ -209,8 +238,8 @@ class Database:
         raise AssertionError("unreachable")
 
     @asynccontextmanager
-    async def _connection(self):  # type: ignore[no-untyped-def]  # psycopg's own annotation is the better one
+    async def _connection(self, pool: AsyncConnectionPool[AsyncConnection[Any]]) -> AsyncIterator[AsyncConnection[Any]]:
         started = time.perf_counter()
-        async with self._pool.connection(timeout=self._acquire_timeout_sec) as connection:
+        async with pool.connection(timeout=self._acquire_timeout_sec) as connection:
             metrics.POOL_WAIT.observe(time.perf_counter() - started)
             yield connection

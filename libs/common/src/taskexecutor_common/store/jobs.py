@@ -11,7 +11,7 @@ import orjson
 
 from taskexecutor_common.model.job import CreatedJob, Job, JobStatus, KnownKey, NewJob, Trigger
 from taskexecutor_common.observability import metrics
-from taskexecutor_common.store.database import Database
+from taskexecutor_common.store.database import SMALL_BATCH, Database
 
 
 class JobStore:
@@ -30,6 +30,7 @@ class JobStore:
         return await self._db.fetch_all(
             "create_jobs",
             CreatedJob,
+            small=len(jobs) <= SMALL_BATCH,
             region=self._region,
             # One document: psycopg needs many times as long for an array of each field.
             jobs=orjson.dumps(jobs, default=bytes.hex).decode(),

@@ -7,15 +7,14 @@ from taskexecutor_common.store.database import Database
 
 
 class OpenDatabase:
-    """A pool of a service, as a Service. `keep_plans`: see Database."""
+    """The pool of a service, as a Service."""
 
-    def __init__(self, settings: ServiceSettings, component: str, pool_size: int, *, keep_plans: bool = False) -> None:
+    def __init__(self, settings: ServiceSettings, component: str, pool_size: int) -> None:
         self.database = Database(
             settings.database_url,
             pool_size=pool_size,
             application_name=f"taskexecutor-{component}",
             isolation=settings.db_isolation,
-            keep_plans=keep_plans,
         )
 
     async def start(self) -> None:

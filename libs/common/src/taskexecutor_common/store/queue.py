@@ -12,7 +12,7 @@ import orjson
 from taskexecutor_common.errors import AmbiguousResult
 from taskexecutor_common.model.execution import AttemptResult, Claim, Finalised, QueueState
 from taskexecutor_common.observability import metrics
-from taskexecutor_common.store.database import Database
+from taskexecutor_common.store.database import SMALL_BATCH, Database
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,15 @@ class QueueStore:
 
     async def find_waiting_queues(self) -> list[QueueState]:
         """All queues that have work."""
-        return await self._db.fetch_all("find_waiting_queues", QueueState)
+        return await self._db.fetch_all("find_waiting_queues", QueueState, small=True)
 
     async def look_at_queues(self, queues: Collection[UUID]) -> list[QueueState]:
         """Those of `queues` that have work."""
-        return await self._db.fetch_all("look_at_queues", QueueState, queues=list(queues))
+        return await self._db.fetch_all("look_at_queues", QueueState, small=True, queues=list(queues))
 
-    async def claim(self, quotas: Mapping[UUID, int]) -> list[Claim]:
-        """Takes up to `quotas[queue]` executions of each queue, as far as its endpoint's limits allow.
+    async def claim(self, quotas: Mapping[UUID, int], *, small: bool = False) -> list[Claim]:
+        """Takes up to `quotas[queue]` executions of each queue, as far as its endpoint's limits allow. `small`: there
+        are believed to be few.
 
         Raises AmbiguousResult when the answer was lost: what was claimed by then is found by `find_held`.
         """
@@ -51,6 +52,7 @@ class QueueStore:
             worker_id=self._worker_id,
             grace_ms=self._grace_ms,
             repeatable=False,
+            small=small,
         )
         metrics.CLAIM_SECONDS.observe(time.perf_counter() - started)
         if claims:
@@ -95,6 +97,7 @@ class QueueStore:
             # One document: psycopg needs eight times as long for ten arrays of this.
             results=orjson.dumps(results).decode(),
             repeatable=False,
+            small=len(results) <= SMALL_BATCH,
         )
 
     async def _find_recorded(self, results: Sequence[AttemptResult]) -> set[tuple[UUID, int]]:

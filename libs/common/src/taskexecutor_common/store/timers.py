@@ -45,22 +45,22 @@ class TimerStore:
     async def promote(self, lane: int) -> dict[UUID, int]:
         """Moves up to 500 due timers of a lane to the ready queue. Answers how many, by queue. Repeatable: what moved
         is gone from the timers."""
-        rows = await self._db.fetch_all("promote_timers", _Moved, lane=lane)
+        rows = await self._db.fetch_all("promote_timers", _Moved, small=True, lane=lane)
         moved = {row.queue: row.moved for row in rows}
         metrics.TIMERS_PROMOTED.inc(sum(moved.values()))
         return moved
 
     async def next_timers(self, lanes: Sequence[int]) -> list[NextDue]:
         """The earliest timer of each lane that has one."""
-        return await self._db.fetch_all("next_timers", NextDue, lanes=list(lanes))
+        return await self._db.fetch_all("next_timers", NextDue, small=True, lanes=list(lanes))
 
     async def next_cron_ticks(self, lanes: Sequence[int]) -> list[NextDue]:
         """The earliest cron tick of each lane that has one."""
-        return await self._db.fetch_all("next_cron_ticks", NextDue, lanes=list(lanes))
+        return await self._db.fetch_all("next_cron_ticks", NextDue, small=True, lanes=list(lanes))
 
     async def find_due_cron_jobs(self, lane: int, batch: int) -> list[DueCronJob]:
         """Schedules of a lane whose next tick has come, oldest first."""
-        return await self._db.fetch_all("find_due_cron_jobs", DueCronJob, lane=lane, batch=batch)
+        return await self._db.fetch_all("find_due_cron_jobs", DueCronJob, small=True, lane=lane, batch=batch)
 
     async def tick(self, ticks: Sequence[CronTick]) -> list[UUID]:
         """Advances schedules and creates the executions of fired ticks. Answers the queues that have work now.

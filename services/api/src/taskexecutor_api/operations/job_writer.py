@@ -16,9 +16,7 @@ from taskexecutor_common.observability.logging import get_logger
 from taskexecutor_common.store.jobs import JobStore
 
 _BATCH = 100
-WRITERS = 4
-"""Statements under way at once, and connections that they need."""
-
+_WRITERS = 4  # statements under way at once
 _PROMPT_SEC = 0.02  # a statement that takes longer holds up nobody else
 
 _log = get_logger("job_writer")
@@ -53,7 +51,7 @@ class JobWriter:
         return await future
 
     def _begin_batches(self) -> None:
-        while self._waiting and len(self._writers) < WRITERS:
+        while self._waiting and len(self._writers) < _WRITERS:
             if self._prompt and len(self._waiting) < _BATCH:
                 return
             batch, self._waiting = self._waiting[:_BATCH], self._waiting[_BATCH:]
