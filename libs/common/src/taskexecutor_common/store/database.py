@@ -41,7 +41,7 @@ _UNDONE = (errors.SerializationFailure, errors.DeadlockDetected)
 # plan that was made and kept while a queue was empty reads all of the queue once it is full. So plans are made anew, and of
 # walks of indexes only (tests/contract/test_plans.py holds what they touch).
 #
-# Planning costs half a millisecond, which is nothing for a batch and four times the work for a single row. So `small` statements
+# Planning costs half a millisecond: nothing for a batch, and four times the work for a single row. So `small` statements
 # first go over connections that keep their plans, and get a short time there: one that takes longer is cancelled, its
 # connection is closed with all its plans, and it runs again over one that plans anew.
 SMALL_BATCH = 20
@@ -50,11 +50,11 @@ SMALL_BATCH = 20
 _KEPT_PLANS = 4
 _KEPT_TIMEOUT_MS = 200
 _POSTGRES_PLANNER = (
-    b"SET enable_seqscan = off",
-    b"SET enable_bitmapscan = off",
-    b"SET enable_hashjoin = off",
-    b"SET enable_mergejoin = off",
-    b"SET jit = off",  # compiling takes longer than any of these statements
+    "enable_seqscan = off",
+    "enable_bitmapscan = off",
+    "enable_hashjoin = off",
+    "enable_mergejoin = off",
+    "jit = off",  # compiling takes longer than any of these statements
 )
 # It took too long, or the server is out of disk, memory or connections: nothing was changed, and later it may work.
 _OVERLOADED = (errors.QueryCanceled, errors.InsufficientResources)
@@ -114,20 +114,22 @@ class Database:
         statement_timeout_ms: int = 30_000,
         acquire_timeout_sec: float = 5.0,
     ) -> None:
-        def configure_for(plans: bytes, timeout_ms: int) -> Callable[[AsyncConnection[Any]], Awaitable[None]]:
+        def configure_for(plans: str, timeout_ms: int) -> Callable[[AsyncConnection[Any]], Awaitable[None]]:
             async def configure(connection: AsyncConnection[Any]) -> None:
                 set_json_loads(orjson.loads, connection)
                 connection.prepare_threshold = 2
-                await connection.execute(f"SET default_transaction_isolation = '{isolation}'".encode())
-                await connection.execute(f"SET statement_timeout = {timeout_ms}".encode())
-                await connection.execute(b"SET timezone = 'UTC'")
+                settings = [
+                    f"default_transaction_isolation = '{isolation}'",
+                    f"statement_timeout = {timeout_ms}",
+                    "timezone = 'UTC'",
+                ]
                 if not connection.info.parameter_status("crdb_version"):
-                    for setting in (b"SET plan_cache_mode = " + plans, *_POSTGRES_PLANNER):
-                        await connection.execute(setting)
+                    settings += [f"plan_cache_mode = {plans}", *_POSTGRES_PLANNER]
+                await connection.execute("; ".join(f"SET {setting}" for setting in settings).encode())
 
             return configure
 
-        def pool(size: int, plans: bytes, timeout_ms: int) -> AsyncConnectionPool[AsyncConnection[Any]]:
+        def pool(size: int, plans: str, timeout_ms: int) -> AsyncConnectionPool[AsyncConnection[Any]]:
             return AsyncConnectionPool(
                 dsn,
                 min_size=1,
@@ -141,8 +143,8 @@ class Database:
             )
 
         self._acquire_timeout_sec = acquire_timeout_sec
-        self._pool = pool(pool_size, b"force_custom_plan", statement_timeout_ms)
-        self._kept_plans = pool(_KEPT_PLANS, b"force_generic_plan", min(_KEPT_TIMEOUT_MS, statement_timeout_ms))
+        self._pool = pool(pool_size, "force_custom_plan", statement_timeout_ms)
+        self._kept_plans = pool(_KEPT_PLANS, "force_generic_plan", min(_KEPT_TIMEOUT_MS, statement_timeout_ms))
 
     async def open(self, timeout_sec: float = 30.0) -> None:
         """Opens the pools and waits for a first connection. Raises Unavailable when none comes in time."""
