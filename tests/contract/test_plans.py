@@ -207,6 +207,16 @@ async def planned_after_a_quiet_night(url: str) -> AsyncIterator[psycopg.AsyncCo
 
 
 @asynccontextmanager
+async def planned_when_nothing_was_held(url: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    """Everything is known to be full but the leases, which were looked at between two bursts."""
+    await execute(url, *map(filled, FILL), "CREATE TABLE kept_leases AS SELECT * FROM leases", "DELETE FROM leases")
+    await execute(url, "VACUUM ANALYZE", "INSERT INTO leases SELECT * FROM kept_leases")
+    async with pooled(url) as connection:
+        await prepare(connection)
+        yield connection
+
+
+@asynccontextmanager
 async def planned_when_full(url: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
     await execute(url, *map(filled, FILL), "ANALYZE")
     async with pooled(url) as connection:
@@ -215,7 +225,9 @@ async def planned_when_full(url: str) -> AsyncIterator[psycopg.AsyncConnection[A
 
 
 @pytest.fixture(
-    scope="module", params=[planned_when_new, planned_after_a_quiet_night, planned_when_full], ids=lambda f: f.__name__
+    scope="module",
+    params=[planned_when_new, planned_after_a_quiet_night, planned_when_nothing_was_held, planned_when_full],
+    ids=lambda f: f.__name__,
 )
 async def connection(
     request: pytest.FixtureRequest, databases: Databases, migrated_url: str

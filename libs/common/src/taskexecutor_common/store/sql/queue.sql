@@ -111,18 +111,19 @@ WITH r AS MATERIALIZED (
         r.attempt_number, r.attempt_status, r.duration_ms, r.output, r.error, r.log_level, r.log_message,
         r.is_receivers_fault, r.close_ms
 ), freed AS (
+    -- By a list and not by a join, which would read all leases of the worker when it believes that there are few.
     DELETE FROM leases AS l
-    USING done AS d
-    WHERE l.worker_id = %(worker_id)s::uuid AND l.execution_id = d.execution_id
-    RETURNING l.counted_for, d.execution_id, d.attempt_number, d.status, d.run_at, d.queue, d.attempt_status,
-        d.is_receivers_fault, d.close_ms
+    WHERE l.worker_id = %(worker_id)s::uuid AND l.execution_id = ANY (ARRAY(SELECT d.execution_id FROM done AS d))
+    RETURNING l.counted_for
+), room AS MATERIALIZED (
+    SELECT x.counted_for, count(*)::integer AS freed FROM freed AS x WHERE x.counted_for IS NOT NULL GROUP BY x.counted_for
 ), news AS MATERIALIZED (
     -- What the batch says of each endpoint.
-    SELECT x.queue, count(x.counted_for)::integer AS freed, max(x.close_ms) AS close_ms,
-        (count(*) FILTER (WHERE x.attempt_status = 'SUCCESS'))::integer AS successes,
-        (count(*) FILTER (WHERE x.is_receivers_fault))::integer AS failures
-    FROM freed AS x
-    GROUP BY x.queue
+    SELECT d.queue, coalesce((SELECT x.freed FROM room AS x WHERE x.counted_for = d.queue), 0) AS freed, max(d.close_ms) AS close_ms,
+        (count(*) FILTER (WHERE d.attempt_status = 'SUCCESS'))::integer AS successes,
+        (count(*) FILTER (WHERE d.is_receivers_fault))::integer AS failures
+    FROM done AS d
+    GROUP BY d.queue
 ), flows AS MATERIALIZED (
     -- Locked in the order of their ids, so that two dispatchers with the same endpoints wait in line and not for each other.
     SELECT f.endpoint_id, f.circuit, f.failure_rate, f.minimum_attempts, f.closed_until, n.freed, n.close_ms, n.successes, n.failures,
@@ -179,7 +180,8 @@ WITH r AS MATERIALIZED (
     WHERE d.status = 'RETRYING'
     RETURNING execution_id
 )
-SELECT x.execution_id, x.attempt_number, x.status, x.run_at, x.counted_for FROM freed AS x;
+SELECT d.execution_id, d.attempt_number, d.status, d.run_at, (SELECT x.counted_for FROM room AS x WHERE x.counted_for = d.queue) AS counted_for
+FROM done AS d;
 
 -- name: find_recorded_attempts
 -- After a finalise whose answer was lost: which of these attempts this worker has recorded.
