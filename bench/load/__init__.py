@@ -1,0 +1,1 @@
+"""Clients that create jobs as fast as they are taken."""

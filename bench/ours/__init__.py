@@ -1,0 +1,1 @@
+"""This system as a contestant: the stack of `make run`, and how it is filled."""

@@ -1,0 +1,1 @@
+"""Where deliveries go: receivers that are not the bottleneck."""
