@@ -45,7 +45,7 @@ class TimerStore:
     async def promote(self, lane: int) -> dict[UUID, int]:
         """Moves up to 500 due timers of a lane to the ready queue. Answers how many, by queue. Repeatable: what moved
         is gone from the timers."""
-        rows = await self._db.fetch_all("promote_timers", _Moved, small=True, lane=lane)
+        rows = await self._db.fetch_all("promote_timers", _Moved, lane=lane)
         moved = {row.queue: row.moved for row in rows}
         metrics.TIMERS_PROMOTED.inc(sum(moved.values()))
         return moved
@@ -60,7 +60,7 @@ class TimerStore:
 
     async def find_due_cron_jobs(self, lane: int, batch: int) -> list[DueCronJob]:
         """Schedules of a lane whose next tick has come, oldest first."""
-        return await self._db.fetch_all("find_due_cron_jobs", DueCronJob, small=True, lane=lane, batch=batch)
+        return await self._db.fetch_all("find_due_cron_jobs", DueCronJob, lane=lane, batch=batch)
 
     async def tick(self, ticks: Sequence[CronTick]) -> list[UUID]:
         """Advances schedules and creates the executions of fired ticks. Answers the queues that have work now.
