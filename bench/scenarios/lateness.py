@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from bench.arena import Arena
+from bench.arrivals import arrivals_of
 from bench.contestants import late
 from bench.ours.cloning import clone_timers
 from bench.ours.delayed import create_delayed, create_models
@@ -80,7 +81,7 @@ def _evenly(count: int, seconds: float, created_per_sec: float) -> list[float]:
 
 
 async def _note(arena: Arena, name: str, number: int, due: Mapping[str, float]) -> None:
-    arrived = await _arrivals_of(arena, due)
+    arrived = await arrivals_of(arena, due, PATIENCE_SEC)
     delays = sorted((arrived[key] - at) * 1000 for key, at in due.items() if key in arrived)
     assert len(delays) == len(due), f"{len(due) - len(delays)} of {len(due)} did not arrive"
     figures: Figures = {
@@ -94,17 +95,6 @@ async def _note(arena: Arena, name: str, number: int, due: Mapping[str, float]) 
         figures["last_out_sec"] = max(arrived[key] for key in due) - min(due.values())
     arena.results.add(NAME, name, number, **figures)
     arena.results.series[f"{NAME}: {name}"] = thinned(delays)
-
-
-async def _arrivals_of(arena: Arena, due: Mapping[str, float]) -> dict[str, float]:
-    """Waits for the last due time, then until all have arrived."""
-    await asyncio.sleep(max(due.values()) - time.time() + 0.2)
-    arrived = await arena.receiver.arrivals()
-    deadline = time.monotonic() + PATIENCE_SEC
-    while due.keys() - arrived.keys() and time.monotonic() < deadline:
-        await asyncio.sleep(0.5)
-        arrived |= await arena.receiver.arrivals()
-    return arrived
 
 
 async def _pgqueuer(arena: Arena, number: int) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import time
 from typing import Any
 
 from bench.arena import Arena
+from bench.arrivals import arrivals_of
 from bench.children import child
 from bench.contestants import OURS
 from bench.ours.delayed import create_delayed
@@ -58,12 +58,7 @@ async def _measure(arena: Arena, name: str, number: int, **limits: Any) -> None:
             count = arena.plan.fast_jobs
             begin = time.time() + HEAD_START_SEC
             due = await create_delayed(running, "fast", [begin + n * SPREAD_SEC / count for n in range(count)])
-            await asyncio.sleep(max(due.values()) - time.time() + 1)
-            arrived = await arena.receiver.arrivals()
-            deadline = time.time() + PATIENCE_SEC
-            while due.keys() - arrived.keys() and time.time() < deadline:
-                await asyncio.sleep(0.5)
-                arrived |= await arena.receiver.arrivals()
+            arrived = await arrivals_of(arena, due, PATIENCE_SEC)
             gave_up_at = time.time()
     # What never came counts with the time at which it was given up: it is later than that.
     late = sorted((arrived.get(key, gave_up_at) - at) * 1000 for key, at in due.items())

@@ -12,6 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from taskexecutor.v1 import api_key_pb2, config_pb2, endpoint_pb2, execution_pb2, job_pb2, payload_spec_pb2, secret_pb2
 from taskexecutor_common import ids
 from taskexecutor_common.model.endpoint import (
+    NO_LIMITS,
     CircuitBreaker,
     Endpoint,
     EndpointFlow,
@@ -34,19 +35,17 @@ def to_struct(value: dict[str, Any] | None) -> Struct:
 
 def to_timestamp(time: datetime | None) -> Timestamp | None:
     """A UTC time as a Timestamp."""
-    if time is None:
-        return None
+    return None if time is None else _timestamp(time)
+
+
+def _timestamp(time: datetime) -> Timestamp:
     stamp = Timestamp()
     stamp.FromDatetime(time)
     return stamp
 
 
-@lru_cache(maxsize=64)
-def _shared_timestamp(time: datetime) -> Timestamp:
-    """The same, to be copied and never changed: the jobs of a batch and their executions have one time of creation."""
-    stamp = Timestamp()
-    stamp.FromDatetime(time)
-    return stamp
+# To be copied and never changed: the jobs of a batch and their executions have one time of creation.
+_shared_timestamp = lru_cache(maxsize=64)(_timestamp)
 
 
 def payload_spec(spec: PayloadSpec) -> payload_spec_pb2.PayloadSpec:
@@ -101,7 +100,7 @@ def retry_policy(stored: dict[str, Any]) -> endpoint_pb2.RetryPolicy:
 
 def flow_control(control: FlowControl) -> endpoint_pb2.FlowControl | None:
     """Limits with their defaults filled in; None when there are none."""
-    if control == FlowControl():
+    if control == NO_LIMITS:
         return None
     rate, breaker = control.rate_limit, control.circuit_breaker
     return endpoint_pb2.FlowControl(

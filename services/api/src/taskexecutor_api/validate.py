@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import ListValue, Struct, Value
@@ -63,19 +62,31 @@ def require_bytes(value: str, field: str, *, most: int) -> str:
     return require_text(value, field, most=most)
 
 
-def require_enum(value: int, names: Iterable[tuple[str, int]], field: str) -> str:
+class EnumType(Protocol):
+    """An enum of the contract, as generated code has it."""
+
+    def Name(self, number: Any) -> str:
+        """Raises ValueError for a number that is no value."""
+
+    def items(self) -> list[tuple[str, Any]]:
+        """All values: name and number."""
+
+
+def require_enum(value: int, enum: EnumType, field: str) -> str:
     """The name of an enum value; the zero value counts as missing. Numbers that are no value come through the gateway."""
-    by_number = {number: name for name, number in names if number != 0}
-    if value not in by_number:
-        known = ", ".join(by_number.values())
-        said = "is required" if value == 0 else f"{value} is unknown"
-        raise InvalidRequest(f"{field}: {said}; it is one of {known}", field=field)
-    return by_number[value]
+    try:
+        if value != 0:
+            return enum.Name(value)
+        said = "is required"
+    except ValueError:
+        said = f"{value} is unknown"
+    known = ", ".join(name for name, number in enum.items() if number != 0)
+    raise InvalidRequest(f"{field}: {said}; it is one of {known}", field=field)
 
 
-def optional_enum(value: int, names: Iterable[tuple[str, int]], field: str) -> str | None:
+def optional_enum(value: int, enum: EnumType, field: str) -> str | None:
     """The name of an enum value, None for the zero value."""
-    return None if value == 0 else require_enum(value, names, field)
+    return None if value == 0 else require_enum(value, enum, field)
 
 
 def within(value: int, field: str, *, least: int, most: int) -> int:

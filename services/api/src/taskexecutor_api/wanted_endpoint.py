@@ -44,7 +44,7 @@ def read_registration(
 def _retry_policy(policy: pb.RetryPolicy) -> RetryPolicy:
     """The policy with its defaults; an absent message is all defaults."""
     default = RetryPolicy()
-    backoff = optional_enum(policy.backoff, pb.RetryPolicy.Backoff.items(), "retry_policy.backoff")
+    backoff = optional_enum(policy.backoff, pb.RetryPolicy.Backoff, "retry_policy.backoff")
     statuses = [
         within(status, f"retry_policy.non_retryable_status_codes.{index}", least=100, most=599)
         for index, status in enumerate(policy.non_retryable_status_codes)

@@ -11,16 +11,13 @@ from taskexecutor_common.model.job import CatchUp, Trigger
 
 _MAX_KEY_CHARS = 255
 _MAX_CRON_CHARS = 256
-_TRIGGERS = {number: Trigger(name) for name, number in pb.Job.Trigger.items() if number}
 _CRON_FIELDS = ("cron", "timezone", "starts_at", "ends_at")
 
 
 def read_wanted_job(request: pb.CreateJobRequest) -> WantedJob:
     """The wanted job. Raises InvalidRequest for what is missing, foreign to the trigger, or out of shape."""
     endpoint = require_text(request.endpoint, "endpoint", most=128)
-    trigger = _TRIGGERS.get(request.trigger) or Trigger(
-        require_enum(request.trigger, pb.Job.Trigger.items(), "trigger")
-    )
+    trigger = Trigger(require_enum(request.trigger, pb.Job.Trigger, "trigger"))
     if trigger is Trigger.CRON:
         return _cron(request, endpoint)
     for field in _CRON_FIELDS:
@@ -52,7 +49,7 @@ def _cron(request: pb.CreateJobRequest, endpoint: str) -> WantedJob:
     starts_at, ends_at = optional_time(request, "starts_at"), optional_time(request, "ends_at")
     if starts_at is not None and ends_at is not None and ends_at <= starts_at:
         raise InvalidRequest("ends_at: must lie after starts_at", field="ends_at")
-    catch_up = optional_enum(request.catch_up, pb.Job.CatchUp.items(), "catch_up")
+    catch_up = optional_enum(request.catch_up, pb.Job.CatchUp, "catch_up")
     return WantedJob(
         endpoint=endpoint,
         trigger=Trigger.CRON,
@@ -68,7 +65,7 @@ def _cron(request: pb.CreateJobRequest, endpoint: str) -> WantedJob:
 
 def read_cron_change(request: pb.UpdateJobRequest) -> CronChange:
     """What an update changes. Raises InvalidRequest for what is out of shape."""
-    catch_up = optional_enum(request.catch_up, pb.Job.CatchUp.items(), "catch_up")
+    catch_up = optional_enum(request.catch_up, pb.Job.CatchUp, "catch_up")
     return CronChange(
         cron=require_text(request.cron, "cron", most=_MAX_CRON_CHARS) if request.HasField("cron") else None,
         timezone=require_text(request.timezone, "timezone", most=64) if request.HasField("timezone") else None,

@@ -154,11 +154,7 @@ class Claimer:
             raise
         self._is_shallow = len(claims) <= SMALL_BATCH and len(claims) < sum(quotas.values())
         short = self._queues.give_back(quotas, Counter(claim.queue for claim in claims))
-        metrics.observe_all(metrics.QUEUE_WAIT, [max(0.0, claim.waited_ms / 1000) for claim in claims])
-        late = [max(0.0, claim.late_ms / 1000) for claim in claims if claim.attempt_count == 1]
-        metrics.observe_all(metrics.LATENESS, late)
-        for claim in claims:
-            self._begin(claim)
+        self._begin_all(claims)
         if short:
             self._queues.note(await self._store.look_at_queues(short), gave_nothing=True)
 
@@ -174,10 +170,16 @@ class Claimer:
         known = running | set(self._unwritten())
         held = await self._store.find_held([execution_id for execution_id, _ in running])
         self._unsure = False
-        for claim in held:
-            if (claim.execution_id, claim.attempt_count) in known:
-                continue
+        adopted = [claim for claim in held if (claim.execution_id, claim.attempt_count) not in known]
+        for claim in adopted:
             _log.info("adopted", execution_id=execution_id_text(claim.execution_id), attempt=claim.attempt_count)
+        self._begin_all(adopted)
+
+    def _begin_all(self, claims: list[Claim]) -> None:
+        metrics.observe_all(metrics.QUEUE_WAIT, [max(0.0, claim.waited_ms / 1000) for claim in claims])
+        late = [max(0.0, claim.late_ms / 1000) for claim in claims if claim.attempt_count == 1]
+        metrics.observe_all(metrics.LATENESS, late)
+        for claim in claims:
             self._begin(claim)
 
     def _begin(self, claim: Claim) -> None:

@@ -64,9 +64,8 @@ class Executor:
     async def deliver(self, claim: Claim) -> None:
         """One attempt, from claim to result. Cancelling it is how a shutdown ends waiting: that is a result too."""
         started = time.perf_counter()
-        key = (claim.queue, claim.endpoint_revision)
         try:
-            revision = self._revisions.endpoints.peek(key) or await self._revisions.endpoints.get(key)
+            revision = await self._revisions.endpoints.get((claim.queue, claim.endpoint_revision))
         except asyncio.CancelledError:
             self._put(self._result(claim, RetryPolicy(), INTERRUPTED, 0))
             return

@@ -10,8 +10,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from aiohttp.abc import AbstractResolver, ResolveResult
-
 
 @dataclass(frozen=True)
 class Received:
@@ -71,23 +69,6 @@ class Connection:
                 pass
         except ConnectionError:
             pass
-
-
-class Names(AbstractResolver):
-    """Gives every name the same addresses."""
-
-    def __init__(self, *addresses: str) -> None:
-        self._addresses = addresses
-
-    async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
-        """The addresses, whatever the name."""
-        return [
-            ResolveResult(hostname=host, host=address, port=port, family=socket.AF_INET, proto=0, flags=0)
-            for address in self._addresses
-        ]
-
-    async def close(self) -> None:
-        """Nothing to close."""
 
 
 Script = Callable[[Connection], Awaitable[None]]

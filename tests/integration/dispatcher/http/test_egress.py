@@ -10,7 +10,8 @@ from aiohttp.abc import ResolveResult
 from taskexecutor_dispatcher.endpoints.base import Outcome
 from taskexecutor_dispatcher.endpoints.resolver import AllowedAddresses
 from tests.integration.dispatcher.http.deliveries import PATIENCE_MS, HttpClient, MakeTransport, a_request, an_identity
-from tests.integration.dispatcher.http.receivers import Names, answering, receiving
+from tests.integration.dispatcher.http.receivers import answering, receiving
+from tests.integration.dispatcher.names import Names
 
 
 async def deliver_once(transport: HttpClient, url: str) -> Outcome:

@@ -11,7 +11,8 @@ from taskexecutor_dispatcher.endpoints.base import Outcome
 from taskexecutor_dispatcher.endpoints.http_rules import verifying_tls
 from tests.integration.dispatcher.http.certificates import Authority
 from tests.integration.dispatcher.http.deliveries import PATIENCE_MS, MakeTransport, a_request, an_identity
-from tests.integration.dispatcher.http.receivers import Connection, Names, Receiver, answering, receiving, saying
+from tests.integration.dispatcher.http.receivers import Connection, Receiver, answering, receiving, saying
+from tests.integration.dispatcher.names import Names
 
 
 @pytest.fixture

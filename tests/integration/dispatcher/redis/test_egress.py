@@ -7,8 +7,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from taskexecutor_dispatcher.endpoints.base import Outcome
 from taskexecutor_dispatcher.endpoints.resolver import AllowedAddresses
+from tests.integration.dispatcher.names import Names
 from tests.integration.dispatcher.redis.deliveries import PATIENCE_MS, a_request, a_transport, an_identity
-from tests.integration.dispatcher.redis.names import Names
 from tests.integration.dispatcher.redis.talking import answering, silent
 from tests.servers.redis import RedisUnderTest
 

@@ -26,7 +26,9 @@ from taskexecutor_common.endpoint_types.urls import compile_url
 from taskexecutor_common.model.endpoint import EndpointType
 from taskexecutor_common.templates import Placeholder
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A token: RFC 9110, section 5.6.2."""
+
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")  # all but the tab
 _JSON = ("Content-Type", "application/json")
 _TEXT = ("Content-Type", "text/plain; charset=utf-8")
@@ -141,7 +143,7 @@ def _check_header_names(headers: Mapping[str, str]) -> None:
 
 
 def _fault_of_header_name(name: str) -> str | None:
-    if not _TOKEN.fullmatch(name):
+    if not HEADER_NAME.fullmatch(name):
         return "is not a header name: letters, digits and !#$%&'*+-.^_`|~ only"
     if carries_identity(name):
         return "is set by every delivery itself and may not be set here"

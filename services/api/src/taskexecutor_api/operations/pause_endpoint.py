@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taskexecutor_common.errors import EndpointNotFound
+from taskexecutor_api.operations.find_endpoint import find_endpoint
 from taskexecutor_common.model.endpoint import Endpoint
 from taskexecutor_common.rpc.hints import DispatcherHints
 from taskexecutor_common.store.endpoints import EndpointStore
@@ -11,7 +11,8 @@ from taskexecutor_common.store.flow import FlowStore
 
 async def pause_endpoint(endpoints: EndpointStore, flows: FlowStore, namespace: str, name: str) -> Endpoint:
     """Nothing more is claimed for the endpoint; what a dispatcher holds it delivers. Raises EndpointNotFound."""
-    endpoint = await _find(endpoints, namespace, name)
+    endpoint = await find_endpoint(endpoints, namespace, name)
+    # Deleted after this look it has no live job, and nothing is held back.
     await flows.pause(endpoint.endpoint_id)
     return endpoint
 
@@ -20,15 +21,7 @@ async def resume_endpoint(
     endpoints: EndpointStore, flows: FlowStore, hints: DispatcherHints, namespace: str, name: str
 ) -> Endpoint:
     """Lets the endpoint send again, whatever held it back but its limits. Raises EndpointNotFound."""
-    endpoint = await _find(endpoints, namespace, name)
+    endpoint = await find_endpoint(endpoints, namespace, name)
     await flows.resume(endpoint.endpoint_id)
     hints.wake([endpoint.endpoint_id])
-    return endpoint
-
-
-async def _find(endpoints: EndpointStore, namespace: str, name: str) -> Endpoint:
-    """The living endpoint. It may be deleted right after this look: then it has no live job, and nothing is held back."""
-    endpoint = await endpoints.get(namespace, name)
-    if endpoint is None:
-        raise EndpointNotFound.named(name)
     return endpoint

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from taskexecutor_api.operations.find_endpoint import find_endpoint
 from taskexecutor_common.endpoint_types.base import CompiledSpec
 from taskexecutor_common.endpoint_types.registry import kind_of
 from taskexecutor_common.errors import (
@@ -51,7 +52,7 @@ async def create_endpoint(
         raise _missing(error.missing[0]) from error
     if not created:
         raise NameTaken(f"name: an endpoint '{name}' exists already", field="name")
-    return await _read(endpoints, namespace, name)
+    return await find_endpoint(endpoints, namespace, name)
 
 
 async def update_endpoint(
@@ -71,7 +72,7 @@ async def update_endpoint(
         raise _missing(error.missing[0]) from error
     if not updated:
         raise EndpointNotFound.named(name)
-    endpoint = await _read(endpoints, namespace, name)
+    endpoint = await find_endpoint(endpoints, namespace, name)
     hints.wake([endpoint.endpoint_id])  # wider limits let go what narrower ones held back
     return endpoint
 
@@ -83,13 +84,6 @@ async def delete_endpoint(endpoints: EndpointStore, namespace: str, name: str) -
         raise EndpointNotFound.named(name)
     if live:
         raise Conflict(f"endpoint '{name}' has live jobs, {', '.join(job_id_text(job) for job in live)} among them")
-
-
-async def _read(endpoints: EndpointStore, namespace: str, name: str) -> Endpoint:
-    endpoint = await endpoints.get(namespace, name)
-    if endpoint is None:  # deleted in this very moment
-        raise EndpointNotFound.named(name)
-    return endpoint
 
 
 async def _settings(setup: SetupStore, namespace: str, wanted: Registration) -> EndpointSettings:

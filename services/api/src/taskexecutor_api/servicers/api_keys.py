@@ -31,8 +31,7 @@ class ApiKeyServicer(api_key_pb2_grpc.ApiKeyServiceServicer):
         if not request.scopes:
             raise InvalidRequest("scopes: is required; at least one of read, write, admin", field="scopes")
         scopes = {
-            Scope(require_enum(scope, pb.ApiKey.Scope.items(), f"scopes.{index}"))
-            for index, scope in enumerate(request.scopes)
+            Scope(require_enum(scope, pb.ApiKey.Scope, f"scopes.{index}")) for index, scope in enumerate(request.scopes)
         }
         key = generate_key()
         parsed = parse_key(key)

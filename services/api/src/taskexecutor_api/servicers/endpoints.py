@@ -9,6 +9,7 @@ from taskexecutor.v1 import endpoint_pb2_grpc
 from taskexecutor_api import convert, pages
 from taskexecutor_api.auth import namespace
 from taskexecutor_api.endpoint_catalog import EndpointCatalog
+from taskexecutor_api.operations.find_endpoint import find_endpoint
 from taskexecutor_api.operations.pause_endpoint import pause_endpoint, resume_endpoint
 from taskexecutor_api.operations.preview_delivery import DeliveryPreview
 from taskexecutor_api.operations.register_endpoint import (
@@ -26,7 +27,6 @@ from taskexecutor_api.validate import (
     require_enum,
 )
 from taskexecutor_api.wanted_endpoint import read_registration
-from taskexecutor_common.errors import EndpointNotFound
 from taskexecutor_common.model.endpoint import Endpoint, EndpointType
 from taskexecutor_common.rpc.calls import Context
 from taskexecutor_common.rpc.hints import DispatcherHints
@@ -59,7 +59,7 @@ class EndpointServicer(endpoint_pb2_grpc.EndpointServiceServicer):
     async def CreateEndpoint(self, request: pb.CreateEndpointRequest, context: Context) -> pb.Endpoint:
         """See endpoint.proto."""
         name = require_endpoint_name(request.name)
-        endpoint_type = EndpointType(require_enum(request.type, pb.Endpoint.Type.items(), "type"))
+        endpoint_type = EndpointType(require_enum(request.type, pb.Endpoint.Type, "type"))
         wanted = read_registration(request, endpoint_type)
         endpoint = await create_endpoint(self._endpoints, self._setup, namespace(), name, wanted)
         answer = await self._show(endpoint)
@@ -69,7 +69,7 @@ class EndpointServicer(endpoint_pb2_grpc.EndpointServiceServicer):
     async def ListEndpoints(self, request: pb.ListEndpointsRequest, context: Context) -> pb.ListEndpointsResponse:
         """See endpoint.proto."""
         limit = page_size(request)
-        wanted = optional_enum(request.type, pb.Endpoint.Type.items(), "type")
+        wanted = optional_enum(request.type, pb.Endpoint.Type, "type")
         filters = [namespace(), wanted]
         before = pages.time_key(pages.read_cursor(request, "endpoints", filters), pages.LAST_NAME, str)
         rows = await self._endpoints.list_page(namespace(), EndpointType(wanted) if wanted else None, before, limit + 1)
@@ -80,12 +80,12 @@ class EndpointServicer(endpoint_pb2_grpc.EndpointServiceServicer):
 
     async def GetEndpoint(self, request: pb.GetEndpointRequest, context: Context) -> pb.Endpoint:
         """See endpoint.proto."""
-        return await self._show(await self._find(request.name))
+        return await self._show(await find_endpoint(self._endpoints, namespace(), request.name))
 
     async def UpdateEndpoint(self, request: pb.UpdateEndpointRequest, context: Context) -> pb.Endpoint:
         """See endpoint.proto."""
-        wanted_type = optional_enum(request.type, pb.Endpoint.Type.items(), "type")
-        current = await self._find(request.name)
+        wanted_type = optional_enum(request.type, pb.Endpoint.Type, "type")
+        current = await find_endpoint(self._endpoints, namespace(), request.name)
         endpoint_type = checked_type(current, EndpointType(wanted_type) if wanted_type else None)
         wanted = read_registration(request, endpoint_type)
         endpoint = await update_endpoint(self._endpoints, self._setup, self._hints, namespace(), request.name, wanted)
@@ -113,7 +113,7 @@ class EndpointServicer(endpoint_pb2_grpc.EndpointServiceServicer):
     ) -> pb.ListEndpointRevisionsResponse:
         """See endpoint.proto."""
         limit = page_size(request)
-        endpoint = await self._find(request.name)
+        endpoint = await find_endpoint(self._endpoints, namespace(), request.name)
         filters = [namespace(), endpoint.endpoint_id]
         key = pages.read_cursor(request, "endpoint-revisions", filters)
         before = _ALL_REVISIONS if key is None else int(key[0])
@@ -142,12 +142,6 @@ class EndpointServicer(endpoint_pb2_grpc.EndpointServiceServicer):
             error=convert.attempt_error(answer.error),
             duration_ms=answer.duration_ms,
         )
-
-    async def _find(self, name: str) -> Endpoint:
-        endpoint = await self._endpoints.get(namespace(), name)
-        if endpoint is None:
-            raise EndpointNotFound.named(name)
-        return endpoint
 
     async def _show(self, endpoint: Endpoint) -> pb.Endpoint:
         """The endpoint with where its flow stands now."""

@@ -76,7 +76,7 @@ class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
     ) -> pb.ListJobExecutionsResponse:
         """See execution.proto."""
         limit = page_size(request)
-        status = optional_enum(request.status, pb.Execution.Status.items(), "status")
+        status = optional_enum(request.status, pb.Execution.Status, "status")
         job = await self._jobs.get(namespace(), job_uuid(request.job_id))
         if job is None:
             raise JobNotFound.named(request.job_id)

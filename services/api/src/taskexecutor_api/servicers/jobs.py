@@ -72,8 +72,8 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
     async def ListJobs(self, request: pb.ListJobsRequest, context: Context) -> pb.ListJobsResponse:
         """See job.proto."""
         limit = page_size(request)
-        trigger = optional_enum(request.trigger, pb.Job.Trigger.items(), "trigger")
-        status = optional_enum(request.status, pb.Job.Status.items(), "status")
+        trigger = optional_enum(request.trigger, pb.Job.Trigger, "trigger")
+        status = optional_enum(request.status, pb.Job.Status, "status")
         endpoint = request.endpoint if request.HasField("endpoint") else None
         filters = [namespace(), endpoint, trigger, status]
         before = pages.time_key(pages.read_cursor(request, "jobs", filters), pages.LAST_ID, UUID)
@@ -151,7 +151,7 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
 
     async def ResumeJob(self, request: pb.ResumeJobRequest, context: Context) -> pb.Job:
         """See job.proto."""
-        catch_up = optional_enum(request.catch_up, pb.Job.CatchUp.items(), "catch_up")
+        catch_up = optional_enum(request.catch_up, pb.Job.CatchUp, "catch_up")
         chosen = CatchUp(catch_up) if catch_up else CatchUp.NONE
         return convert.job(await self._changes.resume(namespace(), job_uuid(request.job_id), chosen))
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from taskexecutor_common.endpoint_types.base import DeliveryIdentity
-from taskexecutor_common.endpoint_types.http import HttpRequest
+from taskexecutor_common.endpoint_types.http import HEADER_NAME, HttpRequest
 from taskexecutor_dispatcher.endpoints.http_destinations import Destination
 from taskexecutor_dispatcher.endpoints.http_headers import (
     ACCEPTED_ENCODING,
@@ -16,7 +15,6 @@ from taskexecutor_dispatcher.endpoints.http_headers import (
     signature,
 )
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
 # All control characters but the tab; the ends of lines are among them, and counted.
 _CONTROLS = bytes({*range(0x20), 0x7F} - {ord("\t")})
 _ACCEPT_ANYTHING: str | None = "Accept: */*"
@@ -79,7 +77,7 @@ def _line_start(name: str) -> str | None:
     """What comes before a header's value; None for a header that is ours to set."""
     if is_ours(name):
         return None
-    if _TOKEN.fullmatch(name) is None:
+    if HEADER_NAME.fullmatch(name) is None:
         raise UnsendableHeader
     return f"{name}: "
 
