@@ -59,6 +59,21 @@ async def test_a_timer_fires_when_it_is_due_though_the_interval_is_long(engine: 
     assert run_at <= promoted_at < run_at + timedelta(seconds=2)
 
 
+async def test_timers_one_after_the_other_fire_each_in_its_time(engine: Engine, promoter: Promoter) -> None:
+    created = [(await make_later(engine, seconds))[0] for seconds in (0.2, 0.4, 0.6)]
+    await promoter.loop.start()
+    await wait_until(lambda: _all_waiting(engine, created), what="promotion")
+    await promoter.loop.stop()
+    for execution_id in created:
+        promoted_at = await engine.value("SELECT ready_at FROM ready_queue WHERE execution_id = %s", execution_id)
+        run_at = (await engine.execution(execution_id)).run_at
+        assert run_at <= promoted_at < run_at + timedelta(seconds=2)
+
+
+async def _all_waiting(engine: Engine, created: list[UUID]) -> bool:
+    return sorted(await engine.waiting()) == sorted(created)
+
+
 async def test_a_hint_wakes_it_for_something_earlier(engine: Engine, promoter: Promoter) -> None:
     await make_later(engine, 3600)
     await promoter.loop.start()

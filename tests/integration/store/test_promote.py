@@ -19,8 +19,8 @@ async def later(engine: Engine, count: int = 1) -> list[UUID]:
 async def test_only_what_is_due_is_promoted(engine: Engine) -> None:
     (due,), (not_due,) = await later(engine), await later(engine)
     await engine.timers_come_due([due])
-    moved = await engine.timers.promote(LANE)
-    assert list(moved.values()) == [1]
+    promotion = await engine.timers.promote(LANE)
+    assert list(promotion.moved.values()) == [1]
     assert await engine.waiting() == [due]
     assert await engine.waiting("timers") == [not_due]
     assert await engine.statuses([due, not_due]) == [ExecutionStatus.QUEUED, ExecutionStatus.PENDING]
@@ -30,10 +30,10 @@ async def test_a_promotion_says_which_queues_have_work(engine: Engine) -> None:
     await later(engine, 2)
     await later(engine, 3)
     await engine.timers_come_due()
-    moved = await engine.timers.promote(LANE)
+    promotion = await engine.timers.promote(LANE)
     queues = {row[0]: row[1] for row in await engine.rows("SELECT queue, count(*) FROM ready_queue GROUP BY queue")}
-    assert moved == queues
-    assert sorted(moved.values()) == [2, 3]
+    assert promotion.moved == queues
+    assert sorted(promotion.moved.values()) == [2, 3]
 
 
 async def test_a_retry_stays_retrying_while_it_waits_to_be_claimed(engine: Engine) -> None:
@@ -61,8 +61,8 @@ async def test_two_promoters_at_once_move_each_timer_once(engine: Engine) -> Non
 
     async def promote_all() -> int:
         moved = 0
-        while batch := await engine.timers.promote(LANE):
-            moved += sum(batch.values())
+        while count := (await engine.timers.promote(LANE)).count:
+            moved += count
         return moved
 
     moved = await asyncio.gather(promote_all(), promote_all(), promote_all())
@@ -76,16 +76,16 @@ async def test_what_another_promoter_has_in_its_hand_is_passed_over(engine: Engi
     await engine.timers_come_due()
     await engine.rows("BEGIN")
     await engine.rows("SELECT 1 FROM timers WHERE execution_id = %s FOR UPDATE", held)
-    moved = await asyncio.wait_for(engine.timers.promote(LANE), timeout=5)
+    promotion = await asyncio.wait_for(engine.timers.promote(LANE), timeout=5)
     await engine.rows("ROLLBACK")
-    assert list(moved.values()) == [1]
+    assert list(promotion.moved.values()) == [1]
     assert await engine.waiting() == [free]
 
 
 async def test_one_promotion_is_bounded(engine: Engine) -> None:
     await later(engine, 600)
     await engine.timers_come_due()
-    assert [sum((await engine.timers.promote(LANE)).values()) for _ in range(3)] == [500, 100, 0]
+    assert [(await engine.timers.promote(LANE)).count for _ in range(3)] == [500, 100, 0]
 
 
 async def test_the_next_timer_is_told_by_the_databases_clock(engine: Engine) -> None:
@@ -97,3 +97,14 @@ async def test_the_next_timer_is_told_by_the_databases_clock(engine: Engine) -> 
     await engine.timers_come_due()
     (late,) = await engine.timers.next_timers([LANE])
     assert late.due_in_ms <= -1000
+
+
+async def test_a_promotion_tells_the_lanes_next_timer(engine: Engine) -> None:
+    due = await later(engine)
+    await engine.timers_come_due(due)
+    assert (await engine.timers.promote(LANE)).upcoming is None
+    await later(engine)
+    upcoming = (await engine.timers.promote(LANE)).upcoming
+    assert upcoming is not None
+    assert upcoming.due_at == (await engine.timers.next_timers([LANE]))[0].due_at
+    assert 3_590_000 < upcoming.due_in_ms <= 3_600_000

@@ -60,7 +60,7 @@ class CronTicker:
         self._wake_queues = wake_queues
         self._batch = batch
         self._grace = timedelta(seconds=grace_sec)
-        self._due = DueTimes()
+        self._due = DueTimes(lanes)
         self.loop = Loop("cron_ticker", self.run_once, interval_sec=interval_sec)
 
     def hint(self, due_at: datetime | None) -> None:
@@ -70,12 +70,12 @@ class CronTicker:
 
     async def run_once(self) -> float | None:
         """Handles all ticks that are due. Answers the seconds until the next."""
-        self._due.forget()
         while True:
-            upcoming = await self._store.next_cron_ticks(self._lanes)
-            late = [due.lane for due in upcoming if due.due_in_ms <= 0]
+            self._due.forget(self._lanes)
+            self._due.learn(self._lanes, await self._store.next_cron_ticks(self._lanes))
+            late = self._due.late()
             if not late:
-                return self._due.learn(upcoming)
+                return self._due.wait_sec()
             unreadable = 0
             for lane in late:
                 unreadable += await self._tick(lane)

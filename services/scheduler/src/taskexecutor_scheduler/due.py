@@ -1,31 +1,48 @@
-"""What the promoter and the cron ticker know of the next due time, and when a hint is news to them."""
+"""What the promoter and the cron ticker know of the next due times, and when a hint is news to them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from taskexecutor_common.store.timers import NextDue
 
 
 class DueTimes:
-    """The earliest due time that a loop sleeps for. All times are the database's; none is compared with a clock here."""
+    """The earliest due time of each lane that a loop sleeps for.
 
-    def __init__(self) -> None:
-        self._next: datetime | None = None
+    Times are the database's; none is compared with a clock here. What is measured here is how long ago it told them.
+    """
 
-    def forget(self) -> None:
-        """The loop is about to look: until it has, every hint is news."""
-        self._next = None
+    def __init__(self, lanes: Sequence[int]) -> None:
+        self._unknown = set(lanes)
+        self._next: dict[int, tuple[datetime, float]] = {}
 
-    def learn(self, upcoming: Sequence[NextDue]) -> float | None:
-        """The loop has looked. Answers the seconds until the earliest is due, 0 when it is late; None: nothing waits."""
-        earliest = min(upcoming, key=lambda due: due.due_in_ms, default=None)
-        if earliest is None:
+    def forget(self, lanes: Iterable[int]) -> None:
+        """The loop is about to look at these lanes: until it has, every hint is news."""
+        for lane in lanes:
+            self._next.pop(lane, None)
+            self._unknown.add(lane)
+
+    def learn(self, lanes: Iterable[int], upcoming: Iterable[NextDue]) -> None:
+        """The loop has looked at these lanes, and this is all that waits in them."""
+        now = time.monotonic()
+        self._unknown.difference_update(lanes)
+        for due in upcoming:
+            self._next[due.lane] = due.due_at, now + due.due_in_ms / 1000
+
+    def late(self) -> list[int]:
+        """The lanes in which something is due by now."""
+        now = time.monotonic()
+        return [lane for lane, (_, reached_at) in self._next.items() if reached_at <= now]
+
+    def wait_sec(self) -> float | None:
+        """Until the earliest is due, 0 when it is late; None: nothing waits."""
+        if not self._next:
             return None
-        self._next = earliest.due_at
-        return max(0.0, earliest.due_in_ms / 1000)
+        return max(0.0, min(reached_at for _, reached_at in self._next.values()) - time.monotonic())
 
     def is_news(self, due_at: datetime | None) -> bool:
         """True when something due at `due_at` (None: now) comes before what is known."""
-        return due_at is None or self._next is None or due_at < self._next
+        return due_at is None or bool(self._unknown) or all(due_at < known for known, _ in self._next.values())

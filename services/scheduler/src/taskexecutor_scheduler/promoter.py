@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
 from taskexecutor_common.runtime.loop import Loop
+from taskexecutor_common.store.database import SMALL_BATCH
 from taskexecutor_common.store.timers import TimerStore
 from taskexecutor_scheduler.due import DueTimes
 
@@ -27,7 +29,10 @@ class Promoter:
         self._store = store
         self._lanes = lanes
         self._wake_queues = wake_queues
-        self._due = DueTimes()
+        self._interval_sec = interval_sec
+        self._due = DueTimes(lanes)
+        self._looked_at = float("-inf")
+        self._is_shallow = True
         self.loop = Loop("promoter", self.run_once, interval_sec=interval_sec)
 
     def hint(self, due_at: datetime | None) -> None:
@@ -37,18 +42,29 @@ class Promoter:
 
     async def run_once(self) -> float | None:
         """Promotes all that is due. Answers the seconds until the next timer."""
-        self._due.forget()
-        while True:
-            upcoming = await self._store.next_timers(self._lanes)
-            late = [due.lane for due in upcoming if due.due_in_ms <= 0]
-            if not late:
-                return self._due.learn(upcoming)
+        late = self._due.late()
+        if not late or time.monotonic() - self._looked_at >= self._interval_sec:
+            await self._look()
+            late = self._due.late()
+        while late:
             for lane in late:
                 await self._promote(lane)
+            late = self._due.late()
+        return self._due.wait_sec()
+
+    async def _look(self) -> None:
+        """Finds what no promotion told of: other promoters' left-overs, and timers whose hint was lost."""
+        self._looked_at = time.monotonic()
+        self._due.forget(self._lanes)
+        self._due.learn(self._lanes, await self._store.next_timers(self._lanes))
 
     async def _promote(self, lane: int) -> None:
+        """Promotes what is due in a lane, batch after batch."""
         while True:
-            moved = await self._store.promote(lane)
-            self._wake_queues(moved)
-            if sum(moved.values()) < _BATCH:
+            self._due.forget([lane])
+            promotion = await self._store.promote(lane, small=self._is_shallow)
+            self._wake_queues(promotion.moved)
+            self._is_shallow = promotion.count <= SMALL_BATCH
+            if promotion.count < _BATCH:
+                self._due.learn([lane], filter(None, [promotion.upcoming]))
                 return

@@ -25,9 +25,24 @@ class NextDue:
 
 
 @dataclass(frozen=True, slots=True)
+class Promotion:
+    """Timers that were moved, by queue, and the one that its lane waits for next."""
+
+    moved: dict[UUID, int]
+    upcoming: NextDue | None
+
+    @property
+    def count(self) -> int:
+        """How many were moved."""
+        return sum(self.moved.values())
+
+
+@dataclass(frozen=True, slots=True)
 class _Moved:
-    queue: UUID
+    queue: UUID | None
     moved: int
+    next_at: datetime | None
+    next_in_ms: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +57,19 @@ class TimerStore:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    async def promote(self, lane: int) -> dict[UUID, int]:
-        """Moves up to 500 due timers of a lane to the ready queue. Answers how many, by queue. Repeatable: what moved
-        is gone from the timers."""
-        rows = await self._db.fetch_all("promote_timers", _Moved, lane=lane)
-        moved = {row.queue: row.moved for row in rows}
-        metrics.TIMERS_PROMOTED.inc(sum(moved.values()))
-        return moved
+    async def promote(self, lane: int, *, small: bool = False) -> Promotion:
+        """Moves up to 500 due timers of a lane to the ready queue; `small`: few are expected. Repeatable: what moved is
+        gone from the timers."""
+        rows = await self._db.fetch_all("promote_timers", _Moved, small=small, lane=lane)
+        moved, upcoming = dict[UUID, int](), None
+        for row in rows:
+            if row.queue is not None:
+                moved[row.queue] = row.moved
+            elif row.next_at is not None and row.next_in_ms is not None:
+                upcoming = NextDue(lane, row.next_at, row.next_in_ms)
+        promotion = Promotion(moved, upcoming)
+        metrics.TIMERS_PROMOTED.inc(promotion.count)
+        return promotion
 
     async def next_timers(self, lanes: Sequence[int]) -> list[NextDue]:
         """The earliest timer of each lane that has one."""

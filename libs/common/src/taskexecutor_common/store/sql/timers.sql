@@ -3,6 +3,7 @@
 -- name: promote_timers
 -- The promoter moves what is due to the ready queue, oldest first. Two promoters share the work by SKIP LOCKED.
 -- A RETRYING execution stays RETRYING while it waits to be claimed; a cancelled one is dropped by the claim.
+-- The last row, without a queue, is the lane's next timer: it saves the promoter another look.
 WITH due AS MATERIALIZED (
     SELECT t.lane, t.fire_at, t.execution_id
     FROM timers AS t
@@ -26,7 +27,22 @@ WITH due AS MATERIALIZED (
     WHERE e.execution_id = m.execution_id AND e.status = 'PENDING'
     RETURNING e.execution_id
 )
-SELECT m.queue, count(*) AS moved FROM moved AS m GROUP BY m.queue;
+SELECT m.queue, count(*) AS moved, NULL::timestamptz AS next_at, NULL::double precision AS next_in_ms
+FROM moved AS m
+GROUP BY m.queue
+UNION ALL
+SELECT
+    NULL,
+    0,
+    n.fire_at,
+    (extract(epoch FROM n.fire_at - clock_timestamp()) * 1000)::double precision
+FROM (
+    SELECT t.fire_at
+    FROM timers AS t
+    WHERE t.lane = %(lane)s::smallint AND t.fire_at > now()
+    ORDER BY t.lane, t.fire_at, t.execution_id
+    LIMIT 1
+) AS n;
 
 -- name: next_timers
 -- When the promoter must wake: the earliest timer of each lane, and how far off it is by the database's clock.
