@@ -19,6 +19,7 @@ from taskexecutor_common.store.queue import QueueStore
 
 _BATCH = 200
 _LINGER_SEC = 0.005
+_TRICKLE_LINGER_SEC = 0.025  # at 200 results a second five share a statement, and claims find the processors free
 _FAILURE_PAUSE_SEC = 0.5
 _UNWRITABLE = {"type": "INTERNAL_ERROR", "message": "the answer could not be stored"}
 
@@ -43,6 +44,7 @@ class Completer:
         self._full = asyncio.Event()
         self._stopping = False
         self._failing = False
+        self._is_trickle = False
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -100,12 +102,15 @@ class Completer:
             del self._pending[: len(batch)]
 
     async def _linger(self) -> None:
-        """A moment for more results to come, which makes batches of a trickle; a full batch does not wait."""
+        """A moment for more results to come, which makes batches of a trickle; a full batch does not wait.
+
+        The moment is longer while results keep coming, unless an endpoint with limits waits for the room they make.
+        """
         self._full.clear()
         if self._stopping or len(self._pending) >= _BATCH:
             return
         try:
-            async with asyncio.timeout(_LINGER_SEC):
+            async with asyncio.timeout(_TRICKLE_LINGER_SEC if self._is_trickle else _LINGER_SEC):
                 await self._full.wait()
         except TimeoutError:
             pass
@@ -149,7 +154,9 @@ class Completer:
                         execution_id=execution_id_text(result.execution_id),
                         attempt=result.attempt_number,
                     )
-        if freed := {finalised.counted_for for finalised in done if finalised.counted_for is not None}:
+        freed = {finalised.counted_for for finalised in done if finalised.counted_for is not None}
+        self._is_trickle = len(batch) > 1 and not freed
+        if freed:
             self._make_room(freed)
         retries = [f.run_at for f in done if f.status is ExecutionStatus.RETRYING and f.run_at is not None]
         if retries:
