@@ -57,6 +57,17 @@ class PostgresServer:
         """Writes out what earlier work left behind, so that it is not paid for by whoever is measured next."""
         await self._administer("CHECKPOINT")
 
+    @contextlib.asynccontextmanager
+    async def autovacuum_off(self) -> AsyncIterator[None]:
+        """Inside the block the server does nothing by itself that would count as somebody's transaction."""
+        await self._administer("ALTER SYSTEM SET autovacuum = off")
+        await self._administer("SELECT pg_reload_conf()")
+        try:
+            yield
+        finally:
+            await self._administer("ALTER SYSTEM RESET autovacuum")
+            await self._administer("SELECT pg_reload_conf()")
+
     async def settings(self) -> dict[str, str]:
         """The settings that say how durable and how fast a commit is."""
         async with await connect(self.url("taskexecutor")) as connection:

@@ -26,7 +26,11 @@ async def run(arena: Arena) -> None:
 
 
 async def _ours(arena: Arena, number: int) -> None:
-    async with our_stack(arena) as running, await connect(arena.postgres.url("taskexecutor")) as looking:
+    async with (
+        arena.postgres.autovacuum_off(),
+        our_stack(arena) as running,
+        await connect(arena.postgres.url("taskexecutor")) as looking,
+    ):
         running.http_endpoint("idle", arena.receiver.url)
         await asyncio.sleep(SETTLE_SEC)
         pids = {**running.pids, "postgres": arena.postgres.pid}
