@@ -48,11 +48,12 @@ async def _raw(arena: Arena, number: int) -> None:
 
 
 async def _store(arena: Arena, number: int) -> None:
-    """The dispatcher is stopped, so that the jobs are left to the bare statements."""
+    """The jobs are left to the bare statements: no dispatcher takes any, and no scheduler takes them back from a worker
+    that never beats."""
     async with our_stack(arena) as running:
         names = [running.http_endpoint("one", arena.receiver.url)]
-        for dispatcher in running.dispatchers:
-            await running.stack.processes[dispatcher].stop()
+        for service in (*running.dispatchers, "scheduler"):
+            await running.stack.processes[service].stop()
         for workers, name in STORE.items():
             await arena.postgres.checkpoint()
             async with our_jobs(name, running, names) as jobs:

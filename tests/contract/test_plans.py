@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from taskexecutor_common.store.database import Database
-from taskexecutor_common.store.statements import STATEMENTS
+from taskexecutor_common.store.statements import POSTGRES_STATEMENTS
 from tests.support.databases import Databases
 from tests.support.sql_text import numbered
 
@@ -137,7 +137,7 @@ HOT = {
 
 
 def text(name: str) -> str:
-    return STATEMENTS[HOT[name].kept_plan_of or name]
+    return POSTGRES_STATEMENTS[HOT[name].kept_plan_of or name]
 
 
 async def prepare(connection: psycopg.AsyncConnection[Any]) -> None:
@@ -217,6 +217,22 @@ async def planned_when_nothing_was_held(url: str) -> AsyncIterator[psycopg.Async
 
 
 @asynccontextmanager
+async def planned_after_a_vacuum_of_what_was_empty(url: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    """A vacuum that found no rows and could not give back the pages, because somebody was using them."""
+    await execute(url, *map(filled, FILL), "ANALYZE")
+    tables = ", ".join(f"'{table}'::regclass" for table in DRAINED)
+    await execute(
+        url,
+        f"UPDATE pg_class SET reltuples = 0, relpages = 5 WHERE oid IN ({tables})",
+        f"UPDATE pg_class SET reltuples = 0, relpages = 1 WHERE oid IN (SELECT indexrelid FROM pg_index WHERE indrelid IN ({tables}))",
+        f"DELETE FROM pg_statistic WHERE starelid IN ({tables})",
+    )
+    async with pooled(url) as connection:
+        await prepare(connection)
+        yield connection
+
+
+@asynccontextmanager
 async def planned_when_full(url: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
     await execute(url, *map(filled, FILL), "ANALYZE")
     async with pooled(url) as connection:
@@ -226,7 +242,13 @@ async def planned_when_full(url: str) -> AsyncIterator[psycopg.AsyncConnection[A
 
 @pytest.fixture(
     scope="module",
-    params=[planned_when_new, planned_after_a_quiet_night, planned_when_nothing_was_held, planned_when_full],
+    params=[
+        planned_when_new,
+        planned_after_a_quiet_night,
+        planned_when_nothing_was_held,
+        planned_after_a_vacuum_of_what_was_empty,
+        planned_when_full,
+    ],
     ids=lambda f: f.__name__,
 )
 async def connection(

@@ -28,7 +28,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from taskexecutor_common.errors import AmbiguousResult, Unavailable
 from taskexecutor_common.observability import metrics
 from taskexecutor_common.store.rows import model_row
-from taskexecutor_common.store.statements import STATEMENTS
+from taskexecutor_common.store.statements import POSTGRES_STATEMENTS, STATEMENTS
 
 T = TypeVar("T")
 RowT = TypeVar("RowT")
@@ -39,7 +39,8 @@ _BACKOFF_CAP_MS = 500
 _UNDONE = (errors.SerializationFailure, errors.DeadlockDetected)
 # Every statement is written as walks of indexes. PostgreSQL's planner may choose otherwise by what it believes of a table: a
 # plan that was made and kept while a queue was empty reads all of the queue once it is full. So plans are made anew, and of
-# walks of indexes only (tests/contract/test_plans.py holds what they touch).
+# walks of indexes only (tests/contract/test_plans.py holds what they touch). What was vacuumed while it was empty is believed
+# to be empty until the next look, however full it is: rows that a statement has found it deletes by their place, not by a join.
 #
 # Planning costs half a millisecond: nothing for a batch, and four times the work for a single row. So `small` statements
 # first go over connections that keep their plans, and get a short time there: one that takes longer is cancelled, its
@@ -56,23 +57,30 @@ _POSTGRES_PLANNER = (
     "enable_mergejoin = off",
     "jit = off",  # compiling takes longer than any of these statements
 )
-# It took too long, or the server is out of disk, memory or connections: nothing was changed, and later it may work.
-_OVERLOADED = (errors.QueryCanceled, errors.InsufficientResources)
+# It took too long, or this server may only read: nothing was changed, and later it may work.
+_NOT_NOW = (errors.QueryCanceled, errors.ReadOnlySqlTransaction)
 # The server said so itself, or the connection is gone: nobody knows.
 _AMBIGUOUS = (
     errors.StatementCompletionUnknown,
     errors.AdminShutdown,
     errors.CrashShutdown,
     errors.CannotConnectNow,
-    errors.ConnectionException,
 )
+# Classes of SQLSTATE: psycopg's class of a code is no subclass of the class of its class.
+_INSUFFICIENT_RESOURCES = "53"
+_CONNECTION_EXCEPTION = "08"
 
 
 def is_ambiguous(error: psycopg.Error) -> bool:
     """True when the error leaves open whether the work was committed."""
-    return isinstance(error, _AMBIGUOUS) or (
-        isinstance(error, psycopg.OperationalError) and error.sqlstate is None and not isinstance(error, PoolTimeout)
-    )
+    if error.sqlstate is None:
+        return isinstance(error, psycopg.OperationalError) and not isinstance(error, PoolTimeout)
+    return isinstance(error, _AMBIGUOUS) or error.sqlstate.startswith(_CONNECTION_EXCEPTION)
+
+
+def _is_overload(error: psycopg.Error) -> bool:
+    """True when nothing was changed and later it may work; out of disk, memory or connections for one."""
+    return isinstance(error, _NOT_NOW) or (error.sqlstate or "").startswith(_INSUFFICIENT_RESOURCES)
 
 
 class Transaction:
@@ -84,7 +92,7 @@ class Transaction:
     async def fetch_all(self, name: str, model: type[RowT], /, **parameters: Any) -> list[RowT]:
         """Runs the statement `name` and returns its rows as `model`."""
         async with self._connection.cursor(row_factory=model_row(model), binary=True) as cursor:
-            await cursor.execute(STATEMENTS[name].encode(), parameters)
+            await cursor.execute(self._text(name), parameters)
             return await cursor.fetchall()
 
     async def fetch_one(self, name: str, model: type[RowT], /, **parameters: Any) -> RowT | None:
@@ -97,8 +105,15 @@ class Transaction:
     async def execute(self, name: str, /, **parameters: Any) -> int:
         """Runs the statement `name` and returns how many rows it changed or returned."""
         async with self._connection.cursor() as cursor:
-            await cursor.execute(STATEMENTS[name].encode(), parameters)
+            await cursor.execute(self._text(name), parameters)
             return cursor.rowcount
+
+    def _text(self, name: str) -> bytes:
+        return (STATEMENTS if _is_cockroach(self._connection) else POSTGRES_STATEMENTS)[name].encode()
+
+
+def _is_cockroach(connection: AsyncConnection[Any]) -> bool:
+    return connection.info.parameter_status("crdb_version") is not None
 
 
 class Database:
@@ -123,7 +138,7 @@ class Database:
                     f"statement_timeout = {timeout_ms}",
                     "timezone = 'UTC'",
                 ]
-                if not connection.info.parameter_status("crdb_version"):
+                if not _is_cockroach(connection):
                     settings += [f"plan_cache_mode = {plans}", *_POSTGRES_PLANNER]
                 await connection.execute("; ".join(f"SET {setting}" for setting in settings).encode())
 
@@ -226,9 +241,9 @@ class Database:
                 metrics.STORE_RETRIES.labels(statement=name, reason=error.sqlstate or "").inc()
                 if attempt == tries:
                     raise Unavailable("the database is busy with conflicting work", retry_after=1) from error
-            except _OVERLOADED as error:
-                raise Unavailable("the database cannot do this now", retry_after=1) from error
             except psycopg.Error as error:
+                if _is_overload(error):
+                    raise Unavailable("the database cannot do this now", retry_after=1) from error
                 if not is_ambiguous(error):
                     raise
                 metrics.STORE_RETRIES.labels(statement=name, reason="lost").inc()

@@ -44,7 +44,8 @@ FROM (
 -- Takes back what dead instances held and what outlived its lease: an attempt row says WORKER_LOST, and the execution
 -- goes to a queue again or has FAILED when its attempts are spent. The guard is the claim that is broken.
 WITH lost AS MATERIALIZED (
-    SELECT l.worker_id, l.execution_id, l.attempt_number
+    SELECT l.worker_id, l.execution_id
+    -- postgres: SELECT l.ctid AS place
     FROM leases AS l
     WHERE l.expires_at < now() - %(slack_ms)s::bigint * interval '1 millisecond'
         OR NOT EXISTS (
@@ -55,7 +56,9 @@ WITH lost AS MATERIALIZED (
 ), freed AS (
     DELETE FROM leases AS l
     USING lost AS x
+    -- postgres: WHERE l.ctid = ANY (ARRAY(SELECT x.place FROM lost AS x))
     WHERE l.worker_id = x.worker_id AND l.execution_id = x.execution_id
+    -- postgres:
     RETURNING l.worker_id, l.execution_id, l.attempt_number, l.counted_for
 ), taken AS (
     UPDATE executions AS e

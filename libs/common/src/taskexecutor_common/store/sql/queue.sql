@@ -25,9 +25,11 @@ WITH gates AS MATERIALIZED (
         ELSE f.paused_at IS NULL AND coalesce(f.closed_until <= now(), true) END
 ), picked AS MATERIALIZED (
     SELECT p.queue, p.lane, p.priority, p.ready_at, p.execution_id
+    -- postgres: SELECT p.place
     FROM wanted AS w
     CROSS JOIN LATERAL (
         SELECT r.queue, r.lane, r.priority, r.ready_at, r.execution_id
+        -- postgres: SELECT r.ctid AS place
         FROM ready_queue AS r
         WHERE r.queue = w.queue
         ORDER BY r.lane, r.priority, r.ready_at, r.execution_id
@@ -37,8 +39,9 @@ WITH gates AS MATERIALIZED (
 ), gone AS (
     DELETE FROM ready_queue AS r
     USING picked AS p
-    WHERE r.queue = p.queue AND r.lane = p.lane AND r.priority = p.priority
-        AND r.ready_at = p.ready_at AND r.execution_id = p.execution_id
+    -- postgres: WHERE r.ctid = ANY (ARRAY(SELECT p.place FROM picked AS p))
+    WHERE (r.queue, r.lane, r.priority, r.ready_at, r.execution_id) = (p.queue, p.lane, p.priority, p.ready_at, p.execution_id)
+    -- postgres:
     RETURNING r.execution_id, r.ready_at
 ), run AS (
     UPDATE executions AS e
@@ -210,4 +213,5 @@ WHERE w.queue IS NOT NULL;
 SELECT g.endpoint_id AS queue, g.is_limited, g.opens_in_ms
 FROM endpoint_gates AS g
 WHERE g.endpoint_id = ANY (%(queues)s::uuid[])
-    AND EXISTS (SELECT 1 FROM ready_queue AS r WHERE r.queue = g.endpoint_id);
+    -- Not EXISTS, which may be turned round: then all that waits is read to see whose it is.
+    AND (SELECT r.lane FROM ready_queue AS r WHERE r.queue = g.endpoint_id ORDER BY r.queue, r.lane LIMIT 1) IS NOT NULL;

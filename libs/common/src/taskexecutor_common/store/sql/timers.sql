@@ -6,6 +6,7 @@
 -- The last row, without a queue, is the lane's next timer: it saves the promoter another look.
 WITH due AS MATERIALIZED (
     SELECT t.lane, t.fire_at, t.execution_id
+    -- postgres: SELECT t.ctid AS place
     FROM timers AS t
     WHERE t.lane = %(lane)s::smallint AND t.fire_at <= now()
     ORDER BY t.lane, t.fire_at, t.execution_id
@@ -14,7 +15,9 @@ WITH due AS MATERIALIZED (
 ), gone AS (
     DELETE FROM timers AS t
     USING due AS d
+    -- postgres: WHERE t.ctid = ANY (ARRAY(SELECT d.place FROM due AS d))
     WHERE t.lane = d.lane AND t.fire_at = d.fire_at AND t.execution_id = d.execution_id
+    -- postgres:
     RETURNING t.queue, t.lane, t.priority, t.execution_id
 ), moved AS (
     INSERT INTO ready_queue (queue, lane, priority, ready_at, execution_id)
