@@ -24,6 +24,8 @@ from tests.contract.deploy.files import (
 OURS = sorted(SETTINGS)
 SERVERS = sorted(set(OURS) - {"migrate"})
 ALL = sorted(containers())
+GAINS = {"privileged", "cap_add", "devices", "network_mode", "pid", "ipc", "userns_mode", "cgroup_parent"}
+"""What could give back what the other settings take away."""
 
 
 def gateway() -> dict:
@@ -136,7 +138,41 @@ def test_a_container_can_change_nothing_and_gain_nothing(name: str) -> None:
     assert container["read_only"] is True
     assert container["cap_drop"] == ["ALL"]
     assert container["security_opt"] == ["no-new-privileges:true"]
-    assert "privileged" not in container
+    assert not GAINS & set(container)
+
+
+# A new volume belongs to root, and nothing in that image gives it away.
+RUNS_AS_ROOT = {"cockroach"}
+
+
+@pytest.mark.parametrize("name", sorted(set(ALL) - RUNS_AS_ROOT))
+def test_a_container_does_not_run_as_root(name: str) -> None:
+    user = str(containers()[name]["user"])
+    assert not re.match(r"(0+|root)(:|$)", user)
+
+
+def test_a_container_that_runs_as_root_is_none_of_ours_and_the_page_says_why() -> None:
+    assert not RUNS_AS_ROOT & {*OURS, "envoy"}
+    for name in RUNS_AS_ROOT:
+        assert "user" not in containers()[name]
+        assert f"`{name}` runs as root" in text("docs/operations.md")
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_our_containers_run_as_the_user_of_their_image(name: str) -> None:
+    (user,) = re.findall(r"^USER (.+)$", text("deploy/docker/Dockerfile"), re.MULTILINE)
+    assert containers()[name]["user"] == user
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_what_is_mounted_from_the_repository_cannot_be_changed(name: str) -> None:
+    volumes = [volume for volume in containers()[name].get("volumes", []) if volume.startswith((".", "/"))]
+    assert [volume for volume in volumes if not (volume.startswith("./deploy/") and volume.endswith(":ro"))] == []
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_our_own_ports_are_reached_through_the_gateway_alone(name: str) -> None:
+    assert "ports" not in containers()[name]
 
 
 @pytest.mark.parametrize("name", ALL)

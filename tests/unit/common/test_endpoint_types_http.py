@@ -207,6 +207,54 @@ def test_input_cannot_bring_a_port_user_or_path_into_the_host(value: str) -> Non
     )
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://{{input.host}}/",
+        "https://{{input.host}}",
+        "https://{{input.host}}:8080/a",
+        "https://[{{input.ip}}]/",
+        "https://example.com{{input.path}}",
+        "https://user@{{input.host}}/",
+        "https://user:{{input.password}}@{{input.host}}/",
+        "https://example.com:80{{input.x}}@{{input.host}}/",
+        "https://a.{{input.tld}}?x",
+        "https://{{input.t}}{{input.u}}/.example.com",
+        "https://{{config.sub}}{{input.host}}/",
+        "{{config.base}}{{input.path}}",
+        "{{config.base}}.{{input.path}}/x",
+        "{{config.scheme}}://{{input.host}}/x",
+        "http{{config.s}}://{{input.host}}/x",
+    ],
+)
+def test_a_url_whose_host_an_input_would_choose_is_refused_at_once(url: str) -> None:
+    refused = refusal({"url": url})
+    assert refused.field == "spec.url"
+    assert "must not let an input choose the host" in refused.message
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://{{input.t}}.example.com",
+        "https://{{input.t}}.{{config.domain}}/",
+        "https://{{input.a}}-{{input.b}}.example.com:8080/{{input.c}}",
+        "https://{{input.user}}:{{input.password}}@example.com/",
+        "https://example.com:{{input.port}}/",
+        "https://{{config.host}}/{{input.x}}",
+        "https://{{config.host}}:{{input.port}}/",
+        "https://example.com?{{input.x}}",
+        "https://example.com#{{input.x}}",
+        "{{config.base}}/{{input.x}}",
+        "{{config.base}}?u=https://{{input.x}}",
+        "{{config.scheme}}://{{config.host}}/{{input.x}}",
+        "https://{{execution.id}}.{{job.id}}/",
+    ],
+)
+def test_a_url_whose_host_an_input_does_not_choose_is_taken(url: str) -> None:
+    KIND.compile(spec(url=url))
+
+
 @pytest.mark.parametrize("value", [".", ".."])
 def test_input_cannot_climb_out_of_a_path(value: str) -> None:
     with pytest.raises(InvalidDestination, match="path"):

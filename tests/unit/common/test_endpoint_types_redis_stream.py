@@ -69,6 +69,7 @@ def test_what_is_absent_takes_its_default() -> None:
         ({"redis_url": "http://r/0"}, "spec.redis_url"),
         ({"redis_url": "unix:///run/redis.sock"}, "spec.redis_url"),
         ({"redis_url": "redis://"}, "spec.redis_url"),
+        ({"redis_url": "redis://{{input.host}}/0"}, "spec.redis_url"),
         ({"stream": None}, "spec.stream"),
         ({"stream": ""}, "spec.stream"),
         ({"fields_template": None}, "spec.fields_template"),

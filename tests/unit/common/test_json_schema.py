@@ -13,6 +13,7 @@ import pytest
 
 from taskexecutor_common.errors import InputValidationFailed, InvalidSchema
 from taskexecutor_common.json_schema import (
+    MAX_PATTERNS,
     MAX_PROBLEMS,
     MAX_SCHEMA_BYTES,
     MAX_SCHEMA_NESTING,
@@ -60,6 +61,12 @@ def nested(levels: int, leaf: Any = 1) -> Any:
 def doubling(levels: int, keyword: str = "anyOf", **more: Any) -> dict[str, Any]:
     """Definitions each of which refers twice to the next."""
     links = {f"d{n}": {**more, keyword: [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(levels)}
+    return {"$ref": "#/$defs/d0", "$defs": {**links, f"d{levels}": {"type": "string"}}}
+
+
+def chain(levels: int, keyword: str = "allOf", **more: Any) -> dict[str, Any]:
+    """Definitions each of which refers to the next."""
+    links = {f"d{n}": {**more, keyword: [{"$ref": f"#/$defs/d{n + 1}"}]} for n in range(levels)}
     return {"$ref": "#/$defs/d0", "$defs": {**links, f"d{levels}": {"type": "string"}}}
 
 
@@ -267,6 +274,21 @@ def test_a_pattern_that_cannot_be_run_is_refused(keyword: str, pattern: str) -> 
     assert "looks around or back" in error.message
 
 
+def test_a_schema_has_a_bounded_number_of_patterns() -> None:
+    properties = {f"p{n}": {"pattern": f"^a{n}$"} for n in range(MAX_PATTERNS)}
+    compile_schema({"properties": properties})
+    error = refusal({"properties": properties, "patternProperties": {"^b": {}}})
+    assert error.message == "schema: has 501 patterns; 500 are allowed."
+
+
+def test_the_patterns_of_a_schema_are_bounded_in_what_they_take_together() -> None:
+    texts = {f"p{n}": {"type": "string", "pattern": "^.{1,255}$"} for n in range(16)}
+    compile_schema({"properties": texts})
+    with within(5):
+        error = refusal({"properties": {f"p{n}": {"pattern": f"^.{{1,255}}{n}$"} for n in range(400)}})
+    assert "patterns that are too large together" in error.message
+
+
 @pytest.mark.parametrize("pattern", [r"^\w[\w.-]{0,63}$", r"^.{1,255}$", r"^\d{4}-\d{2}$", r"^\p{L}+$"])
 def test_everyday_patterns_can_be_run(pattern: str) -> None:
     compile_schema({"pattern": pattern})
@@ -317,9 +339,107 @@ def test_what_is_just_within_the_bounds_answers_soon(keyword: str) -> None:
 
 
 def test_a_chain_of_references_may_be_long() -> None:
-    links = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}]} for n in range(1000)}
-    schema = {"$ref": "#/$defs/d0", "$defs": {**links, "d1000": {"type": "string"}}}
-    assert "is not of type" in failure(schema, 1).message
+    assert "is not of type" in failure(chain(90), 1).message
+
+
+@pytest.mark.parametrize("levels", [100, 1_000])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        lambda levels: chain(levels),
+        lambda levels: chain(levels, "anyOf", unevaluatedProperties=False),
+        lambda levels: chain(levels, "oneOf", properties={"a": {"$ref": "#"}}),
+    ],
+)
+def test_a_chain_that_would_exhaust_the_stack_is_refused_before_it_is_compiled(schema: Any, levels: int) -> None:
+    """Each level is a call in the library, and at some thousands of them the process would end."""
+    with within(5):
+        assert "nested more than 200 levels deep once its references are written out" in refusal(schema(levels)).message
+
+
+def test_the_deepest_schema_and_the_deepest_input_leave_stack_enough() -> None:
+    leaf = {"properties": {"a": {"$ref": "#"}}, "required": ["a"]}
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        links = {f"d{n}": {keyword: [{"$ref": f"#/$defs/d{n + 1}"}]} for n in range(97)}
+        schema = {"$ref": "#/$defs/d0", "$defs": {**links, "d97": leaf}}
+        assert failure(schema, nested(250, {})).message.startswith("input")
+        compile_schema(schema).validate(nested(250, 1))
+
+
+def test_lists_are_counted_as_often_as_they_are_referred_to() -> None:
+    """Each reference is a copy in memory: a page of them makes gigabytes."""
+    schema = {"$defs": {"e": {"enum": list(range(10_000))}}, "items": {"anyOf": [{"$ref": "#/$defs/e"}] * 21}}
+    with within(5):
+        assert "lists more than 200000 names and values" in refusal(schema).message
+    schema["items"]["anyOf"].pop()
+    schema["items"]["anyOf"].pop()
+    compile_schema(schema)
+
+
+# What is done at once
+
+
+def typical_order(lines: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    line = {
+        "type": "object",
+        "properties": {
+            "sku": {"type": "string", "pattern": r"^[A-Z]{2}-\d+$"},
+            "quantity": {"type": "integer", "minimum": 1},
+            "currency": {"enum": ["EUR", "USD", "GBP"]},
+        },
+        "required": ["sku"],
+    }
+    schema = {"properties": {"user": {"pattern": "^[a-z0-9-]{1,64}$"}, "lines": {"items": line}}, "required": ["user"]}
+    return schema, {"user": "u-1", "lines": [{"sku": "AB-12", "quantity": 2, "currency": "EUR"}] * lines}
+
+
+def test_an_ordinary_input_is_checked_at_once() -> None:
+    schema, value = typical_order(100)
+    assert compile_schema(schema).validate_at_once(value)
+    value["lines"] = [{"sku": "AB-12", "quantity": 0}]
+    with pytest.raises(InputValidationFailed, match=r"^input\.lines\.0\.quantity: 0 is less than the minimum of 1$"):
+        compile_schema(schema).validate_at_once(value)
+
+
+LETTERS = "ab" * 100_000
+PAIRS_THAT_MAY_TAKE_LONG: list[tuple[dict[str, Any], Any]] = [
+    ({"pattern": "[ab]*a[ab]{1000}c"}, LETTERS),
+    ({"patternProperties": {"[ab]*a[ab]{1000}c": {}}}, {LETTERS: 1}),
+    ({"propertyNames": {"pattern": "[ab]*a[ab]{1000}c"}}, {LETTERS: 1}),
+    ({"items": {"enum": [f"x{n}" for n in range(10_000)]}}, ["y"] * 10_000),
+    ({"items": {"multipleOf": 1e-308}}, [1.7e308] * 10_000),
+    ({"items": {"anyOf": [{"minimum": n} for n in range(2, 3_000)]}}, [1] * 10_000),
+    (
+        {"anyOf": [{"properties": {f"q{n}": {}}} for n in range(1000)], "unevaluatedProperties": {}},
+        {f"p{n}": 1 for n in range(5_000)},
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "value"), PAIRS_THAT_MAY_TAKE_LONG)
+def test_what_may_take_long_is_not_begun_at_once(schema: dict[str, Any], value: Any) -> None:
+    compiled = compile_schema(schema)
+    with within(0.5):
+        assert not compiled.validate_at_once(value)
+
+
+def test_a_small_input_that_takes_long_to_explain_is_not_explained_at_once() -> None:
+    schema = {"properties": {"a": {"enum": [f"x{n}" for n in range(5_000)]}}}
+    assert compile_schema(schema).validate_at_once({"a": "x1"})
+    assert not compile_schema(schema).validate_at_once({"a": "y"})
+    assert failure(schema, {"a": "y"}).field == "input.a"
+
+
+def below(levels: int, schema: dict[str, Any]) -> dict[str, Any]:
+    for _ in range(levels):
+        schema = {"anyOf": [schema], "unevaluatedProperties": {}}
+    return schema
+
+
+def test_what_is_gone_through_again_at_each_level_is_counted_so() -> None:
+    once, often = (compile_schema(below(levels, {"properties": {"a": {}}})) for levels in (1, 12))
+    assert once.validate_at_once({"a": 1})
+    assert not often.validate_at_once({"a": 1})
 
 
 # Recursion

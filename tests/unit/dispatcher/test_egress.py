@@ -26,6 +26,7 @@ NEVER = [
     ("fd00:ec2::254", "a metadata service"),
     ("fd00:ec2::23", "a metadata service"),
     ("fd20:ce::254", "a metadata service"),
+    ("fd00:42::42", "a metadata service"),
     ("224.0.0.1", "multicast"),
     ("239.255.255.250", "multicast"),
     ("ff02::1", "multicast"),
@@ -41,6 +42,16 @@ NEVER = [
     ("100::1", "reserved"),
     ("fec0::1", "reserved"),
     ("64:ff9b:1::1", "reserved"),
+    ("64:ff9b:1:fffe::7f00:1", "reserved"),
+    ("2001:0:7f00:1::", "reserved"),
+    ("2001:0:4136:e378:8000:63bf:80ff:fffe", "reserved"),
+    ("5f00::1", "reserved"),
+    ("0:0:0:0:0:ffff:a9fe:a9fe", "link-local"),
+    ("::ffff:169.254.169.254%eth0", "link-local"),
+    ("fe80::5efe:8.8.8.8", "link-local"),
+    ("2a00:1450::5efe:169.254.169.254", "link-local"),
+    ("2a00:1450::200:5efe:a9fe:a9fe", "link-local"),
+    ("2002:808:808::5efe:169.254.169.254", "link-local"),
     ("::127.0.0.1", "reserved"),
     ("::ffff:0:127.0.0.1", "reserved"),
     ("::ffff:169.254.169.254", "link-local"),
@@ -49,6 +60,14 @@ NEVER = [
     ("2130706433", "not an IP address"),
     ("0x7f000001", "not an IP address"),
     ("017700000001", "not an IP address"),
+    ("127.1", "not an IP address"),
+    ("0177.0.0.1", "not an IP address"),
+    ("127.0.0.1.", "not an IP address"),
+    ("127.0.0.1:80", "not an IP address"),
+    ("[::1]", "not an IP address"),
+    ("127。0。0。1", "not an IP address"),
+    ("①②⑦.0.0.1", "not an IP address"),
+    ("metadata.google.internal", "not an IP address"),
     ("localhost", "not an IP address"),
     ("/run/docker.sock", "not an IP address"),
     ("", "not an IP address"),
@@ -61,6 +80,10 @@ LOOPBACK = [
     "::ffff:7f00:1",
     "64:ff9b::7f00:1",
     "2002:7f00:1::",
+    "::1%lo",
+    "::ffff:127.0.0.1%1",
+    "2a00:1450::5efe:127.0.0.1",
+    "2002:7f00:1::5efe:8.8.8.8",
 ]
 PRIVATE = [
     "10.0.0.1",
@@ -74,6 +97,8 @@ PRIVATE = [
     "fc00::1",
     "::ffff:10.0.0.1",
     "64:ff9b::a00:1",
+    "2a00:1450::200:5efe:10.0.0.1",
+    "fd12:3456::5efe:8.8.8.8",
 ]
 PUBLIC = [
     "1.1.1.1",
@@ -95,6 +120,7 @@ PUBLIC = [
     "64:ff9b::808:808",
     "2002:808:808::",
     "::ffff:8.8.8.8",
+    "2a00:1450::5efe:8.8.8.8",
 ]
 
 

@@ -6,6 +6,7 @@ from taskexecutor_envoy.filters import http_filters
 from taskexecutor_envoy.local_replies import local_replies
 from taskexecutor_envoy.options import GatewayOptions, Json, duration, socket_address, split_host_port
 from taskexecutor_envoy.route_table import route_table
+from taskexecutor_envoy.tls import towards_callers
 
 _TYPE = "type.googleapis.com/envoy.extensions."
 
@@ -16,7 +17,7 @@ def listener(options: GatewayOptions) -> Json:
     return {
         "name": "public",
         "address": socket_address(*split_host_port(options.listen)),
-        "filter_chains": [{"filters": [manager]}],
+        "filter_chains": [{"filters": [manager], **towards_callers(options)}],
     }
 
 

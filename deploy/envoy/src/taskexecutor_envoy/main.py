@@ -9,6 +9,7 @@ from pathlib import Path
 
 from taskexecutor_envoy.config import build_config
 from taskexecutor_envoy.options import GatewayOptions
+from taskexecutor_envoy.tls import PEER_NAME
 
 HERE = Path(__file__).resolve().parents[2]
 DESCRIPTOR = HERE / "descriptor.binpb"
@@ -19,8 +20,12 @@ INLINE = "inline"
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point; without arguments it writes the committed file for docker-compose."""
-    asked = _parser().parse_args(arguments)
-    text = render(_options(asked))
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    try:
+        text = render(_options(asked))
+    except ValueError as error:
+        parser.error(str(error))
     if asked.check:
         return _check(asked.out, text)
     if asked.out == "-":
@@ -47,6 +52,15 @@ def _parser() -> argparse.ArgumentParser:
         default="/etc/envoy/descriptor.binpb",
         help=f"where Envoy will find descriptor.binpb, or '{INLINE}' to write it into the file (default: %(default)s)",
     )
+    callers = parser.add_argument_group("TLS for callers", "Both, or callers speak clear text. PEM files.")
+    callers.add_argument("--tls-cert", metavar="PATH", help="the certificate that callers see, with its chain")
+    callers.add_argument("--tls-key", metavar="PATH", help="its key")
+    api = parser.add_argument_group(
+        "TLS towards the api", "All three, where the api has its TE_TLS_ settings. PEM files."
+    )
+    api.add_argument("--upstream-cert", metavar="PATH", help=f"the gateway's certificate, for {PEER_NAME}")
+    api.add_argument("--upstream-key", metavar="PATH", help="its key")
+    api.add_argument("--upstream-ca", metavar="PATH", help="the authority that the api's certificate must be of")
     parser.add_argument("--out", default=str(COMMITTED), help="file to write, '-' for stdout (default: %(default)s)")
     parser.add_argument("--check", action="store_true", help="write nothing; fail when --out is not current")
     return parser
@@ -59,6 +73,11 @@ def _options(asked: argparse.Namespace) -> GatewayOptions:
         upstream=asked.upstream,
         admin_socket=asked.admin_socket,
         descriptor_path=None if asked.descriptor == INLINE else asked.descriptor,
+        tls_cert=asked.tls_cert,
+        tls_key=asked.tls_key,
+        upstream_cert=asked.upstream_cert,
+        upstream_key=asked.upstream_key,
+        upstream_ca=asked.upstream_ca,
     )
 
 

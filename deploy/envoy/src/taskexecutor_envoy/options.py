@@ -34,6 +34,29 @@ class GatewayOptions:
     """Callers' connections; more are refused, so that a flood cannot use up the memory."""
     cors_origins: tuple[str, ...] = ()
     """Origins (`https://console.example.com`) whose pages may call from a browser; none by default."""
+    tls_cert: str | None = None
+    """PEM file of the certificate that callers see, with its chain; None: they speak clear text. Needs `tls_key`."""
+    tls_key: str | None = None
+    """PEM file of its key."""
+    upstream_cert: str | None = None
+    """PEM file of the certificate that the gateway shows the api, for an api that speaks TLS; the three go together."""
+    upstream_key: str | None = None
+    """PEM file of its key."""
+    upstream_ca: str | None = None
+    """PEM file of the authority that the api's certificate must be of."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for files that are of no use without others."""
+        _all_or_none(self, "tls_cert", "tls_key")
+        _all_or_none(self, "upstream_cert", "upstream_key", "upstream_ca")
+        if self.upstream_ca and self.upstream.startswith("unix:"):
+            raise ValueError("on a unix socket the api speaks clear text: upstream_ca is for host:port")
+
+
+def _all_or_none(options: GatewayOptions, *names: str) -> None:
+    missing = [name for name in names if not getattr(options, name)]
+    if missing and len(missing) < len(names):
+        raise ValueError(f"{', '.join(names)} go together: {', '.join(missing)} is missing")
 
 
 def duration(seconds: float) -> str:

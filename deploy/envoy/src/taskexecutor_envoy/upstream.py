@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from taskexecutor_envoy.options import GatewayOptions, Json, is_ip, pipe_address, socket_address, split_host_port
+from taskexecutor_envoy.tls import towards_api
 
 CLUSTER = "api"
 
@@ -62,6 +63,7 @@ def cluster(options: GatewayOptions) -> Json:
         "typed_extension_protocol_options": _HTTP2,
         "health_checks": [_HEALTH_CHECK],
         "circuit_breakers": {"thresholds": [_LIMITS]},
+        **towards_api(options),
     }
 
 

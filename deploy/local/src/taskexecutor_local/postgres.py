@@ -32,7 +32,7 @@ SOCKET_PATH_LIMIT = 107  # bytes; sockaddr_un of Linux, less the closing NUL (ma
 START_DEADLINE_SEC = 30.0  # recovery after a crash included
 STOP_DEADLINE_SEC = 20.0  # a fast shutdown writes a checkpoint
 SERVER_SETTINGS = {
-    "max_connections": "200",
+    "max_connections": "300",
     "max_wal_size": "2GB",
     "password_encryption": "scram-sha-256",
     "shared_buffers": "128MB",

@@ -41,7 +41,7 @@ class LocalSettings(BaseModel):
         None, description="Encrypts secrets; made once and kept when unset."
     )
     egress_allow: str = Field("loopback", description="Where deliveries may go besides public addresses.")
-    # Each may take TE_DB_POOL_SIZE connections and four more of the 200 that the embedded server has; few are ever needed.
+    # Each may take TE_DB_POOL_SIZE connections and four more of the 300 that the embedded server has: enough for all of them.
     dispatcher_processes: int = Field(1, ge=1, le=16, description="Dispatchers side by side; each uses one core.")
 
     @classmethod

@@ -85,18 +85,20 @@ def _member(value: Any, key: str) -> Any:
 class Template:
     """A parsed JSON value. Constant parts of what it renders are shared between renderings: do not change them."""
 
-    __slots__ = ("_render", "_value", "parts", "placeholders")
+    __slots__ = ("_render", "_value", "occurrences", "parts", "placeholders")
 
     def __init__(
         self,
         value: Any,
         render: Callable[[Scope], Any] | None,
-        placeholders: tuple[Placeholder, ...],
+        occurrences: tuple[Placeholder, ...],
         parts: tuple[str | Placeholder, ...],
     ) -> None:
         self._value = value
         self._render = render
-        self.placeholders = placeholders
+        self.occurrences = occurrences
+        """The placeholders in the order of the text, each as often as it stands there."""
+        self.placeholders = tuple(dict.fromkeys(occurrences))
         """Each placeholder once, in the order of the text."""
         self.parts = parts
         """The pieces of a string template; empty when the template is no string."""
@@ -130,7 +132,7 @@ def compile_template(value: Any, *, field: str) -> Template:
     found: list[Placeholder] = []
     render = _compile(value, field, found)
     parts = tuple(_parse(value, field)) if isinstance(value, str) else ()
-    return Template(value, render, tuple(dict.fromkeys(found)), parts)
+    return Template(value, render, tuple(found), parts)
 
 
 def as_text(value: Any) -> str:

@@ -16,6 +16,7 @@ from taskexecutor.v1 import (
 )
 from taskexecutor_api.auth import AuthInterceptor, KeyRegistry
 from taskexecutor_api.endpoint_catalog import EndpointCatalog
+from taskexecutor_api.input_checks import InputChecks
 from taskexecutor_api.operations.create_job import JobCreator
 from taskexecutor_api.operations.cron_jobs import CronJobs
 from taskexecutor_api.operations.job_writer import JobWriter
@@ -34,6 +35,7 @@ from taskexecutor_common.crypto import KeyRing
 from taskexecutor_common.ids import LaneIds
 from taskexecutor_common.rpc.hints import DispatcherHints, SchedulerHints
 from taskexecutor_common.rpc.server import RpcServer
+from taskexecutor_common.rpc.tls import Tls
 from taskexecutor_common.runtime.health import HealthMonitor
 from taskexecutor_common.runtime.instance import make_heartbeat, reachable_address
 from taskexecutor_common.runtime.process import run_process
@@ -54,9 +56,11 @@ def build(settings: ApiSettings) -> list[Service]:
     """All parts in the order of their start."""
     opened = OpenDatabase(settings, "api", settings.db_pool_size)
     instances = InstanceStore(opened.database, settings.region, int(DEAD_AFTER_SEC * 1000))
-    dispatchers = DispatcherHints(lambda: instances.list_live("dispatcher"))
-    schedulers = SchedulerHints(lambda: instances.list_live("scheduler"))
+    tls = Tls(settings.tls) if settings.tls else None
+    dispatchers = DispatcherHints(lambda: instances.list_live("dispatcher"), tls)
+    schedulers = SchedulerHints(lambda: instances.list_live("scheduler"), tls)
     writer = JobWriter(JobStore(opened.database, settings.region))
+    checks = InputChecks()
 
     registry = KeyRegistry(ApiKeyStore(opened.database), settings.api_key_cache_ttl_sec)
     limiter = RateLimiter(settings.rate_limit_per_sec, settings.rate_limit_burst)
@@ -64,9 +68,10 @@ def build(settings: ApiSettings) -> list[Service]:
         settings.listen_addr,
         grace_sec=settings.shutdown_timeout_sec,
         interceptors=[AuthInterceptor(registry, limiter)],
+        tls=tls,
     )
     _add_setup_servicers(rpc, settings, opened.database, dispatchers)
-    _add_job_servicers(rpc, settings, opened.database, writer, dispatchers, schedulers)
+    _add_job_servicers(rpc, settings, opened.database, writer, checks, dispatchers, schedulers)
     heartbeat = make_heartbeat(
         instances.beat,
         "api",
@@ -74,7 +79,7 @@ def build(settings: ApiSettings) -> list[Service]:
         lambda: reachable_address(settings.listen_addr, rpc.port, settings.advertise_addr),
     )
     health = HealthMonitor(rpc.set_serving, {"database": heartbeat.problem})
-    return [opened, dispatchers, schedulers, writer, heartbeat, rpc, health]
+    return [opened, dispatchers, schedulers, writer, checks, heartbeat, rpc, health]
 
 
 def _add_setup_servicers(
@@ -85,7 +90,7 @@ def _add_setup_servicers(
     payload_spec_pb2_grpc.add_PayloadSpecServiceServicer_to_server(PayloadSpecServicer(setup), rpc.server)
     config_pb2_grpc.add_ConfigServiceServicer_to_server(ConfigServicer(setup), rpc.server)
     secret_pb2_grpc.add_SecretServiceServicer_to_server(SecretServicer(setup, keys, dispatchers), rpc.server)
-    api_key_pb2_grpc.add_ApiKeyServiceServicer_to_server(ApiKeyServicer(ApiKeyStore(database)), rpc.server)
+    api_key_pb2_grpc.add_ApiKeyServiceServicer_to_server(ApiKeyServicer(ApiKeyStore(database), Clock()), rpc.server)
     for name in ("PayloadSpec", "Config", "Secret", "ApiKey"):
         rpc.announce(f"taskexecutor.v1.{name}Service")
 
@@ -95,6 +100,7 @@ def _add_job_servicers(
     settings: ApiSettings,
     database: Database,
     writer: JobWriter,
+    checks: InputChecks,
     dispatchers: DispatcherHints,
     schedulers: SchedulerHints,
 ) -> None:
@@ -103,9 +109,9 @@ def _add_job_servicers(
     jobs, cron_jobs = JobStore(database, settings.region), CronJobStore(database, settings.region)
     catalog = EndpointCatalog(endpoints, setup)
     lane_ids = LaneIds(settings.lanes, clock.epoch_ms)
-    creator = JobCreator(jobs, cron_jobs, writer, catalog, lane_ids, clock, dispatchers, schedulers)
-    changes = CronJobs(jobs, cron_jobs, catalog, lane_ids, clock, schedulers)
-    preview = DeliveryPreview(setup, catalog, dispatchers.peers, clock)
+    creator = JobCreator(jobs, cron_jobs, writer, catalog, checks, lane_ids, clock, dispatchers, schedulers)
+    changes = CronJobs(jobs, cron_jobs, catalog, checks, lane_ids, clock, schedulers)
+    preview = DeliveryPreview(setup, catalog, checks, dispatchers.peers, clock)
 
     job_servicer = JobServicer(jobs, cron_jobs, executions, endpoints, creator, changes, clock)
     endpoint_servicer = EndpointServicer(endpoints, FlowStore(database), setup, catalog, preview, dispatchers)

@@ -13,6 +13,7 @@ from taskexecutor_common.crypto import KeyRing
 from taskexecutor_common.model.endpoint import EndpointType
 from taskexecutor_common.rpc.hints import SchedulerHints
 from taskexecutor_common.rpc.server import RpcServer
+from taskexecutor_common.rpc.tls import Tls
 from taskexecutor_common.runtime.health import HealthMonitor
 from taskexecutor_common.runtime.instance import make_heartbeat, reachable_address
 from taskexecutor_common.runtime.process import run_process
@@ -54,7 +55,8 @@ def build(settings: DispatcherSettings) -> list[Service]:
     database = opened.database
     instances = InstanceStore(database, settings.region, int(DEAD_AFTER_SEC * 1000))
     store = QueueStore(database, worker_id, settings.lease_grace_ms)
-    hints = SchedulerHints(lambda: instances.list_live("scheduler"))
+    tls = Tls(settings.tls) if settings.tls else None
+    hints = SchedulerHints(lambda: instances.list_live("scheduler"), tls)
     revisions = Revisions(
         EndpointStore(database),
         SetupStore(database),
@@ -62,7 +64,7 @@ def build(settings: DispatcherSettings) -> list[Service]:
         revision_ttl_sec=settings.config_cache_ttl_sec,
         secret_ttl_sec=settings.secret_cache_ttl_sec,
     )
-    server = RpcServer(settings.internal_listen_addr, grace_sec=1.0)
+    server = RpcServer(settings.internal_listen_addr, grace_sec=1.0, tls=tls)
     heartbeat = make_heartbeat(
         instances.beat,
         "dispatcher",
@@ -79,7 +81,7 @@ def build(settings: DispatcherSettings) -> list[Service]:
     executor = Executor(revisions, transports, completer.put, lambda: heartbeat.is_fenced, clock)
     claimer = Claimer(
         store,
-        QueueSet(clock.monotonic),
+        QueueSet(clock.monotonic, lanes=settings.lanes),
         executor.deliver,
         slots=settings.worker_max_concurrent,
         poll_interval_sec=settings.worker_poll_interval_ms / 1000,

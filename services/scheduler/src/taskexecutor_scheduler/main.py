@@ -12,6 +12,7 @@ from taskexecutor_common.config.settings import DEAD_AFTER_SEC, HEARTBEAT_INTERV
 from taskexecutor_common.ids import LaneIds
 from taskexecutor_common.rpc.hints import DispatcherHints
 from taskexecutor_common.rpc.server import RpcServer
+from taskexecutor_common.rpc.tls import Tls
 from taskexecutor_common.runtime.health import HealthMonitor
 from taskexecutor_common.runtime.instance import make_heartbeat, reachable_address
 from taskexecutor_common.runtime.process import run_process
@@ -34,7 +35,8 @@ def build(settings: SchedulerSettings) -> list[Service]:
     opened = OpenDatabase(settings, "scheduler", settings.db_pool_size)
     instances = InstanceStore(opened.database, settings.region, int(DEAD_AFTER_SEC * 1000))
     timers = TimerStore(opened.database)
-    hints = DispatcherHints(lambda: instances.list_live("dispatcher"))
+    tls = Tls(settings.tls) if settings.tls else None
+    hints = DispatcherHints(lambda: instances.list_live("dispatcher"), tls)
     lanes = range(settings.lanes)
     clock = Clock()
     ids = LaneIds(settings.lanes, clock.epoch_ms)
@@ -68,7 +70,7 @@ def build(settings: SchedulerSettings) -> list[Service]:
         promoter.hint(due_at)
         cron_ticker.hint(due_at)
 
-    server = RpcServer(settings.internal_listen_addr, grace_sec=1.0)
+    server = RpcServer(settings.internal_listen_addr, grace_sec=1.0, tls=tls)
     scheduler_pb2_grpc.add_SchedulerServiceServicer_to_server(SchedulerServicer(hint), server.server)
     server.announce("taskexecutor.internal.v1.SchedulerService")
     heartbeat = make_heartbeat(

@@ -64,6 +64,24 @@ async def test_this_machine_is_reached_only_where_the_setting_says_so(make_trans
         "①②⑦.0.0.1",
         "example.test@127.0.0.1",
         "%31%32%37.0.0.1",
+        "127.0.1",
+        "0x7f.1",
+        "00000177.0x0.0.1",
+        "127。0。0。1",
+        "１２７.0.0.1",
+        "ⓛⓞⓒⓐⓛⓗⓞⓢⓣ",
+        "[::1%25lo]",
+        "[::ffff:127.0.0.1%25lo]",
+        "[::ffff:0:127.0.0.1]",
+        "[64:ff9b:1::7f00:1]",
+        "[2001:0:7f00:1::]",
+        "[2a00:1450::5efe:127.0.0.1]",
+        "169.254.169.254.",
+        "2852039166",
+        "0xa9fea9fe",
+        "user:password@localhost",
+        "example.test:80@localhost",
+        "example.test%2f@localhost",
     ],
 )
 async def test_no_spelling_of_this_machine_gets_past_the_policy(make_transport: MakeTransport, host: str) -> None:
@@ -89,6 +107,15 @@ async def test_a_name_with_refused_addresses_only_is_refused(make_transport: Mak
     outcome = await deliver_once(transport, "http://inside.test/")
     assert outcome.error is not None
     assert outcome.error.type == "ADDRESS_REFUSED"
+
+
+@pytest.mark.parametrize("host", ["metadata", "metadata.google.internal", "instance-data.ec2.internal", "METADATA."])
+async def test_a_metadata_service_by_name_is_refused_by_its_address(make_transport: MakeTransport, host: str) -> None:
+    transport = make_transport(allow="loopback,private", resolver=Names("169.254.169.254"))
+    outcome = await deliver_once(transport, f"http://{host}/latest/meta-data/")
+    assert outcome.error is not None
+    assert outcome.error.type == "ADDRESS_REFUSED"
+    assert not outcome.retryable
 
 
 async def test_of_several_addresses_the_allowed_are_used(make_transport: MakeTransport) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from taskexecutor_dispatcher.endpoints.base import Outcome
 from taskexecutor_dispatcher.endpoints.http_rules import verifying_tls
-from tests.integration.dispatcher.http.certificates import Authority
 from tests.integration.dispatcher.http.deliveries import PATIENCE_MS, MakeTransport, a_request, an_identity
 from tests.integration.dispatcher.http.receivers import Connection, Receiver, answering, receiving, saying
 from tests.integration.dispatcher.names import Names
+from tests.support.certificates import Authority
 
 
 @pytest.fixture

@@ -94,7 +94,13 @@ def assert_address_refused(outcome: Outcome) -> None:
     assert not outcome.retryable
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "0x7f000001", "localhost", "[::1]", "0.0.0.0", "169.254.169.254"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1", "127.1", "0x7f000001", "0177.0.0.1", "2130706433", "localhost", "LOCALHOST"),
+        *("[::1]", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "0.0.0.0", "169.254.169.254", "PLAINTEXT://127.0.0.1"),
+    ],
+)
 async def test_a_refused_bootstrap_server_is_not_connected_to(host: str) -> None:
     async with forwarding("127.0.0.1") as forwarder:
         assert_address_refused(await deliver_once(f"{host}:{forwarder.port}", "t", ""))

@@ -59,6 +59,24 @@ async def silent() -> AsyncIterator[Talker]:
 
 
 @asynccontextmanager
+async def endless(beginning: bytes, more: bytes) -> AsyncIterator[Talker]:
+    """Answers the first command of each connection with `beginning`, and then `more` for as long as anybody listens."""
+    talker = Talker()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talker.connections += 1
+        talker.commands.append(await _read_command(reader))
+        writer.write(beginning)
+        while True:
+            writer.write(more)
+            await writer.drain()
+
+    async with _serving(serve) as port:
+        talker.port = port
+        yield talker
+
+
+@asynccontextmanager
 async def behind_tls(port: int, tls: ssl.SSLContext) -> AsyncIterator[int]:
     """The server on a port of 127.0.0.1, reached over TLS on the port that this gives."""
 

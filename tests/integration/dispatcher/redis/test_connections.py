@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from tests.integration.dispatcher.http.certificates import Authority
 from tests.integration.dispatcher.names import Names
 from tests.integration.dispatcher.redis.conftest import Deliver, StartRedis
 from tests.integration.dispatcher.redis.deliveries import PATIENCE_MS, STREAM, a_request, a_transport, an_identity
 from tests.integration.dispatcher.redis.talking import Talker, answering, behind_tls, silent
 from tests.servers.redis import RedisUnderTest
+from tests.support.certificates import Authority
 from tests.support.waiting import wait_until
 
 SECRET = "hunter2"

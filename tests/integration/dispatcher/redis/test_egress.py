@@ -51,6 +51,10 @@ async def test_every_address_is_judged_again_where_the_socket_is_opened(monkeypa
         assert server.connections == 0
 
 
-async def test_a_cluster_that_points_to_a_refused_address_leads_nowhere() -> None:
-    async with answering(b"-MOVED 866 169.254.169.254:80\r\n") as server:
+@pytest.mark.parametrize("kind", [b"MOVED", b"ASK"])
+@pytest.mark.parametrize(
+    "node", [b"169.254.169.254:80", b"10.0.0.1:6379", b"0xa9fea9fe:80", b"2852039166:80", b"::ffff:169.254.169.254:80"]
+)
+async def test_a_cluster_that_points_to_a_refused_address_leads_nowhere(kind: bytes, node: bytes) -> None:
+    async with answering(b"-%b 866 %b\r\n" % (kind, node)) as server:
         assert_address_refused(await deliver_once(server.url(), "loopback"))

@@ -8,8 +8,10 @@ from __future__ import annotations
 import sys
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from taskexecutor_common.config.tls_files import TlsFiles, check_authority, check_certificate, check_key
 
 
 class DatabaseSettings(BaseSettings):
@@ -50,6 +52,46 @@ class ServiceSettings(DatabaseSettings):
         Field(ge=0, le=600, validation_alias=AliasChoices("TE_SHUTDOWN_TIMEOUT_SEC", "TE_WORKER_SHUTDOWN_TIMEOUT_SEC")),
     ] = 30.0
     """How long work in flight may take to end after SIGTERM, in seconds."""
+
+    tls_cert_file: str = ""
+    """PEM file of this service's certificate for `taskexecutor.internal`, with its chain; the three set: TLS, in which both
+    sides show one."""
+
+    tls_key_file: str = ""
+    """PEM file of the certificate's key."""
+
+    tls_ca_file: str = ""
+    """PEM file of the authority whose certificates are believed: whoever has one of them is inside."""
+
+    @property
+    def tls(self) -> TlsFiles | None:
+        """What TLS among the services is made of; None: they speak in clear text."""
+        if not self.tls_cert_file:
+            return None
+        return TlsFiles(self.tls_cert_file, self.tls_key_file, self.tls_ca_file)
+
+    # Fields are checked in the order above; one that was bad is missing from `info.data`.
+
+    @field_validator("tls_cert_file")
+    @classmethod
+    def _check_tls_certificate(cls, path: str) -> str:
+        if path:
+            check_certificate(path)
+        return path
+
+    @field_validator("tls_key_file")
+    @classmethod
+    def _check_tls_key(cls, path: str, info: ValidationInfo) -> str:
+        if (certificate := info.data.get("tls_cert_file")) is not None:
+            check_key(path, certificate)
+        return path
+
+    @field_validator("tls_ca_file")
+    @classmethod
+    def _check_tls_authority(cls, path: str, info: ValidationInfo) -> str:
+        if (certificate := info.data.get("tls_cert_file")) is not None:
+            check_authority(path, certificate, info.data.get("tls_key_file"))
+        return path
 
 
 class ApiSettings(ServiceSettings):
@@ -160,5 +202,5 @@ def load(settings: type[SettingsT]) -> SettingsT:
         for fault in error.errors(include_input=False):
             name = "_".join(str(part) for part in fault["loc"])
             name = name if name.startswith("TE_") else f"TE_{name.upper()}"
-            print(f"  {name}: {fault['msg']}", file=sys.stderr)
+            print(f"  {name}: {fault['msg'].removeprefix('Value error, ')}", file=sys.stderr)
         sys.exit(2)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from taskexecutor_common.endpoint_types.base import InvalidDestination, Scope
 from taskexecutor_common.endpoint_types.checked_spec import refused
+from taskexecutor_common.endpoint_types.message_size import MAX_TEXT_BYTES, too_large, utf8_size
 from taskexecutor_common.templates import Escape, Placeholder, compile_template
 
 Rule = Callable[[str], str | None]
@@ -14,11 +15,13 @@ Rule = Callable[[str], str | None]
 PartsRule = Callable[[tuple[str | Placeholder, ...]], str | None]
 """Says what is wrong with a template whatever will be filled in. None: nothing is."""
 
+_SURELY_SHORT = MAX_TEXT_BYTES // 4  # in characters, which have four bytes at most
+
 
 class CheckedText:
     """A text template that renders only what its rule allows."""
 
-    __slots__ = ("_constant", "_escape", "_field", "_rule", "_template", "placeholders")
+    __slots__ = ("_constant", "_escape", "_field", "_rule", "_template", "occurrences", "placeholders")
 
     def __init__(
         self, text: str, *, field: str, rule: Rule, parts_rule: PartsRule | None = None, escape: Escape | None = None
@@ -28,8 +31,12 @@ class CheckedText:
         self._rule = rule
         self._escape = escape
         self._constant = text if self._template.is_constant else None
+        self.occurrences = self._template.occurrences
         self.placeholders = self._template.placeholders
-        fault = rule(text) if self._constant is not None else parts_rule and parts_rule(self._template.parts)
+        if self._constant is not None:
+            fault = rule(text) or _fault_of_size(text)
+        else:
+            fault = parts_rule and parts_rule(self._template.parts)
         if fault:
             raise refused(field, fault)
 
@@ -38,9 +45,18 @@ class CheckedText:
         if self._constant is not None:
             return self._constant
         text = self._template.render_text(scope, self._escape)
-        if fault := self._rule(text):
+        if fault := self._rule(text) or (_fault_of_size(text) if len(text) > _SURELY_SHORT else None):
             raise InvalidDestination(f"{self._field}: {fault}")
         return text
+
+
+def _fault_of_size(text: str) -> str | None:
+    return too_large(MAX_TEXT_BYTES) if utf8_size(text) > MAX_TEXT_BYTES else None
+
+
+def any_text(text: str) -> str | None:
+    """The rule of what may be anything, as long as it is not too much of it."""
+    return None
 
 
 def not_empty(text: str) -> str | None:

@@ -20,6 +20,7 @@ from taskexecutor_common.endpoint_types.checked_spec import (
     refused,
 )
 from taskexecutor_common.endpoint_types.checked_text import CheckedText
+from taskexecutor_common.endpoint_types.message_size import SizeBound
 from taskexecutor_common.endpoint_types.payload import PayloadTemplate, describe_payload
 from taskexecutor_common.endpoint_types.reserved_headers import carries_identity, frames_http
 from taskexecutor_common.endpoint_types.urls import compile_url
@@ -75,6 +76,7 @@ class CompiledHttpSpec:
     timeout_ms: int
     expected_status_codes: frozenset[int]
     signing_secret: CheckedText | None
+    bound: SizeBound
 
     @property
     def placeholders(self) -> tuple[Placeholder, ...]:
@@ -87,6 +89,7 @@ class CompiledHttpSpec:
 
         A string body goes out as that text, any other as JSON; the Content-Type says which unless the user set one.
         """
+        self.bound.check(scope)
         headers = [(name, value.render(scope)) for name, value in self.headers]
         payload = self.body.render(scope) if self.body else None
         if payload and not self.has_content_type:
@@ -111,15 +114,20 @@ class HttpKind:
         """Raises InvalidRequest or TemplateResolutionFailed, naming the field."""
         checked = check_spec(HttpSpec, spec)
         _check_header_names(checked.headers)
+        url = compile_url(checked.url, field="spec.url", schemes=("http", "https"))
+        headers = tuple((name, _compile_header(name, value)) for name, value in checked.headers.items())
+        body = _compile_body(checked.body_template)
+        signing_secret = _compile_signing_secret(checked.signing_secret)
         return CompiledHttpSpec(
             method=checked.method,
-            url=compile_url(checked.url, field="spec.url", schemes=("http", "https")),
-            headers=tuple((name, _compile_header(name, value)) for name, value in checked.headers.items()),
+            url=url,
+            headers=headers,
             has_content_type=any(name.lower() == "content-type" for name in checked.headers),
-            body=_compile_body(checked.body_template),
+            body=body,
             timeout_ms=checked.timeout_ms,
             expected_status_codes=frozenset(checked.expected_status_codes),
-            signing_secret=_compile_signing_secret(checked.signing_secret),
+            signing_secret=signing_secret,
+            bound=SizeBound((url, *(value for _, value in headers), body, signing_secret)),
         )
 
     def describe(self, request: HttpRequest) -> dict[str, Any]:

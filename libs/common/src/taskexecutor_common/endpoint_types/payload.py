@@ -9,6 +9,7 @@ import orjson
 
 from taskexecutor_common.endpoint_types.base import InvalidDestination, Scope
 from taskexecutor_common.endpoint_types.checked_spec import refused
+from taskexecutor_common.endpoint_types.message_size import MAX_PAYLOAD_BYTES, too_large
 from taskexecutor_common.templates import compile_template
 
 _UNWRITABLE = (UnicodeEncodeError, orjson.JSONEncodeError)
@@ -26,22 +27,26 @@ class Payload:
 class PayloadTemplate:
     """A template whose rendered value, and not its content type, decides how it is written."""
 
-    __slots__ = ("_constant", "_field", "_template", "placeholders")
+    __slots__ = ("_constant", "_field", "_template", "occurrences", "placeholders")
 
     def __init__(self, value: Any, *, field: str) -> None:
         self._template = compile_template(value, field=field)
         self._field = field
         self._constant = self._write_constant(value) if self._template.is_constant else None
+        self.occurrences = self._template.occurrences
         self.placeholders = self._template.placeholders
 
     def render(self, scope: Scope) -> Payload:
-        """Raises TemplateError, or InvalidDestination for a value that JSON cannot hold."""
+        """Raises TemplateError, or InvalidDestination for a value that JSON cannot hold or that is too large."""
         if self._constant is not None:
             return self._constant
         try:
-            return _write(self._template.render(scope))
+            payload = _write(self._template.render(scope))
         except _UNWRITABLE:
             raise InvalidDestination(f"{self._field}: {_UNWRITABLE_FAULT}") from None
+        if len(payload.content) > MAX_PAYLOAD_BYTES:
+            raise InvalidDestination(f"{self._field}: {too_large(MAX_PAYLOAD_BYTES)}")
+        return payload
 
     def _write_constant(self, value: Any) -> Payload:
         try:

@@ -11,10 +11,12 @@ from pydantic import Field
 from taskexecutor_common.endpoint_types.base import InvalidDestination, Scope
 from taskexecutor_common.endpoint_types.checked_spec import NonEmptyText, Spec, TimeoutMs, check_spec, refused
 from taskexecutor_common.endpoint_types.checked_text import CheckedText, not_empty
+from taskexecutor_common.endpoint_types.message_size import MAX_PAYLOAD_BYTES, SizeBound, too_large, utf8_size
 from taskexecutor_common.endpoint_types.urls import compile_url
 from taskexecutor_common.model.endpoint import EndpointType
 from taskexecutor_common.templates import Placeholder, Template, as_text, compile_template
 
+_FIELDS_FIELD = "spec.fields_template"
 _MAX_LEN_FIELD = "spec.max_len"
 _MAX_LEN_FAULT = "must be a whole number from 0 on, or a template that makes one"
 _LARGEST = 2**63 - 1  # Redis counts in signed 64 bits
@@ -53,6 +55,7 @@ class CompiledRedisStreamSpec:
     max_len: Template | None
     approximate: bool
     timeout_ms: int
+    bound: SizeBound
 
     @property
     def placeholders(self) -> tuple[Placeholder, ...]:
@@ -65,13 +68,25 @@ class CompiledRedisStreamSpec:
 
         Redis knows text only: values of fields that are no strings become compact JSON.
         """
+        self.bound.check(scope)
         return RedisStreamRequest(
             redis_url=self.redis_url.render(scope),
             stream=self.stream.render(scope),
-            fields=tuple([(name, as_text(value)) for name, value in self.fields.render(scope).items()]),
+            fields=self._render_fields(scope),
             max_len=self._render_max_len(scope),
             approximate=self.approximate,
         )
+
+    def _render_fields(self, scope: Scope) -> tuple[tuple[str, str], ...]:
+        left = MAX_PAYLOAD_BYTES
+        fields = []
+        for name, value in self.fields.render(scope).items():
+            text = as_text(value)
+            left -= utf8_size(text)
+            if left < 0:
+                raise InvalidDestination(f"{_FIELDS_FIELD}: with {name[:200]} it {too_large(MAX_PAYLOAD_BYTES)}")
+            fields.append((name, text))
+        return tuple(fields)
 
     def _render_max_len(self, scope: Scope) -> int | None:
         if self.max_len is None:
@@ -90,13 +105,18 @@ class RedisStreamKind:
     def compile(self, spec: Mapping[str, Any]) -> CompiledRedisStreamSpec:
         """Raises InvalidRequest or TemplateResolutionFailed, naming the field."""
         checked = check_spec(RedisStreamSpec, spec)
+        redis_url = compile_url(checked.redis_url, field="spec.redis_url", schemes=("redis", "rediss"))
+        stream = CheckedText(checked.stream, field="spec.stream", rule=not_empty)
+        fields = compile_template(checked.fields_template, field=_FIELDS_FIELD)
+        max_len = _compile_max_len(checked.max_len)
         return CompiledRedisStreamSpec(
-            redis_url=compile_url(checked.redis_url, field="spec.redis_url", schemes=("redis", "rediss")),
-            stream=CheckedText(checked.stream, field="spec.stream", rule=not_empty),
-            fields=compile_template(checked.fields_template, field="spec.fields_template"),
-            max_len=_compile_max_len(checked.max_len),
+            redis_url=redis_url,
+            stream=stream,
+            fields=fields,
+            max_len=max_len,
             approximate=checked.approximate_trimming,
             timeout_ms=checked.timeout_ms,
+            bound=SizeBound((redis_url, stream, fields, max_len)),
         )
 
     def describe(self, request: RedisStreamRequest) -> dict[str, Any]:

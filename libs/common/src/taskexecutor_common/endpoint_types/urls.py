@@ -1,4 +1,8 @@
-"""URL templates: input is percent-encoded, so that it can neither leave its place nor name another host."""
+"""URL templates: input can neither leave its place nor choose the host.
+
+It is percent-encoded, and where it stands in the host a fixed domain must follow: `https://{{input.tenant}}.example.com`.
+Whoever writes an input would else decide who gets the secrets that the endpoint sends along.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,11 @@ _UNSAFE = re.compile(r"[\s\x00-\x20\x7f-\x9f\\]")
 _DOT_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
 # Whoever writes configs and secrets also writes the spec: they may hold whole URLs, with user and password.
 _TRUSTED = frozenset({"config", "secret"})
+# In the place of placeholders, where only the shape of a template is looked at.
+_INPUT, _OTHER = "\x01", "\x02"
+# What ends a host when the URL may begin inside a placeholder: a slash that is none of the two before the host.
+_END_OF_HOST = re.compile(r"(?<![:/])/(?!/)|[?#]")
+_DOMAIN = re.compile(rf"\.[\w{_OTHER}]")
 
 
 def compile_url(text: str, *, field: str, schemes: tuple[str, ...]) -> CheckedText:
@@ -50,13 +59,35 @@ def _fault_of_parts(parts: tuple[str | Placeholder, ...], schemes: tuple[str, ..
     first = parts[0]
     if isinstance(first, Placeholder):
         if first.namespace in _TRUSTED:
-            return None
+            return _fault_of_host(parts, schemes)
         return f"cannot begin with {{{{{first.text}}}}}, since only config and secret values are not percent-encoded"
     beginnings = [f"{scheme}://" for scheme in schemes]
     given = first.lower()
     if any(beginning.startswith(given) or given.startswith(beginning) for beginning in beginnings):
-        return None
+        return _fault_of_host(parts, schemes)
     return _must_begin(schemes)
+
+
+def _fault_of_host(parts: tuple[str | Placeholder, ...], schemes: tuple[str, ...]) -> str | None:
+    _before, mark, after = _host(parts, schemes).rpartition(_INPUT)
+    if not mark or _DOMAIN.search(after):
+        return None
+    return "must not let an input choose the host: a fixed domain must follow it, as in {{input.tenant}}.example.com"
+
+
+def _host(parts: tuple[str | Placeholder, ...], schemes: tuple[str, ...]) -> str:
+    """The host of a template, with marks for placeholders; with more around it when the template does not begin with a
+    whole scheme."""
+    shape = "".join(part if isinstance(part, str) else _mark(part) for part in parts)
+    scheme, separator, rest = shape.partition("://")
+    if not separator or scheme.lower() not in schemes:
+        return _END_OF_HOST.split(shape, maxsplit=1)[0]
+    host = re.split("[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
+    return host if "[" in host else host.partition(":")[0]
+
+
+def _mark(placeholder: Placeholder) -> str:
+    return _INPUT if placeholder.namespace == "input" else _OTHER
 
 
 def _must_begin(schemes: tuple[str, ...]) -> str:

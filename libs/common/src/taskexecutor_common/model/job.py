@@ -123,6 +123,8 @@ class NewCronJob:
     paused_at: datetime | None
     catch_up: CatchUp
     request_id: str
+    schema_revision_id: UUID | None = None
+    """Of the payload spec that the input was checked against; None: there is none."""
 
 
 @dataclass(frozen=True, slots=True)

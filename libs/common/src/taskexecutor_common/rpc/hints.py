@@ -18,6 +18,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from taskexecutor.internal.v1 import dispatcher_pb2, dispatcher_pb2_grpc, scheduler_pb2, scheduler_pb2_grpc
 from taskexecutor_common.observability import metrics
 from taskexecutor_common.observability.logging import get_logger
+from taskexecutor_common.rpc.tls import CHANNEL_OPTIONS, Tls
 
 _PEERS_FRESH_SEC = 2.0
 _CALL_TIMEOUT_SEC = 1.0
@@ -38,10 +39,15 @@ FindPeers = Callable[[], Awaitable[Collection[Peer]]]
 
 
 class Peers:
-    """The live instances of one component and a channel to each, looked up again when a caller finds them old."""
+    """The live instances of one component and a channel to each, looked up again when a caller finds them old.
 
-    def __init__(self, find: FindPeers) -> None:
+    With `tls` the channels show this service's certificate and want to see theirs.
+    """
+
+    def __init__(self, find: FindPeers, tls: Tls | None = None) -> None:
         self._find = find
+        self._tls = tls
+        self._credentials: grpc.ChannelCredentials | None = None
         self._looked_up = float("-inf")
         self._channels: dict[str, grpc.aio.Channel] = {}
 
@@ -50,11 +56,23 @@ class Peers:
         if time.monotonic() - self._looked_up > _PEERS_FRESH_SEC:
             addresses = {peer.address for peer in await self._find() if peer.address}
             self._looked_up = time.monotonic()
-            for gone in self._channels.keys() - addresses:
-                await self._channels.pop(gone).close()
-            for new in addresses - self._channels.keys():
-                self._channels[new] = grpc.aio.insecure_channel(new, options=_OPTIONS)
+            await self._keep(addresses)
         return list(self._channels.values())
+
+    async def _keep(self, addresses: Collection[str]) -> None:
+        """One channel to each address and no others, none with a certificate that was replaced."""
+        before, shown = self._channels, self._credentials
+        self._credentials = self._tls.channel_credentials() if self._tls else None
+        kept = before if self._credentials is shown else {}
+        self._channels = {address: kept.get(address) or self._open(address) for address in addresses}
+        for channel in before.values():
+            if channel not in self._channels.values():
+                await channel.close()
+
+    def _open(self, address: str) -> grpc.aio.Channel:
+        if self._credentials is None:
+            return grpc.aio.insecure_channel(address, options=_OPTIONS)
+        return grpc.aio.secure_channel(address, self._credentials, options=[*_OPTIONS, *CHANNEL_OPTIONS])
 
     async def close(self) -> None:
         """Closes all channels."""
@@ -66,9 +84,9 @@ class Peers:
 class _Sender:
     """Sends what has gathered to all peers, one round at a time; what comes meanwhile goes with the next."""
 
-    def __init__(self, target: str, find: FindPeers) -> None:
+    def __init__(self, target: str, find: FindPeers, tls: Tls | None) -> None:
         self._target = target
-        self.peers = Peers(find)
+        self.peers = Peers(find, tls)
         self._task: asyncio.Task[None] | None = None
 
     def poke(self) -> None:
@@ -106,8 +124,8 @@ class _Sender:
 class DispatcherHints(_Sender):
     """Tells dispatchers which queues have work, and which secrets to read again."""
 
-    def __init__(self, find: FindPeers) -> None:
-        super().__init__("dispatcher", find)
+    def __init__(self, find: FindPeers, tls: Tls | None = None) -> None:
+        super().__init__("dispatcher", find, tls)
         self._queues: set[UUID] = set()
         self._secrets: set[tuple[str, str]] = set()
 
@@ -146,8 +164,8 @@ class DispatcherHints(_Sender):
 class SchedulerHints(_Sender):
     """Tells schedulers that something new is due."""
 
-    def __init__(self, find: FindPeers) -> None:
-        super().__init__("scheduler", find)
+    def __init__(self, find: FindPeers, tls: Tls | None = None) -> None:
+        super().__init__("scheduler", find, tls)
         self._due_at: datetime | None = None
 
     def wake(self, due_at: datetime) -> None:

@@ -12,6 +12,7 @@ from grpc_reflection.v1alpha import reflection
 
 from taskexecutor_common.observability.logging import get_logger
 from taskexecutor_common.rpc.calls import CallInterceptor
+from taskexecutor_common.rpc.tls import Tls
 
 _OPTIONS: list[tuple[str, Any]] = [
     ("grpc.so_reuseport", 0),  # a second process on the port is a mistake, not a partner
@@ -23,12 +24,22 @@ _TURNING_AWAY_SEC = 0.1
 
 
 class RpcServer:
-    """A server on one address, as a Service. Servicers are added between construction and start."""
+    """A server on one address, as a Service. Servicers are added between construction and start.
+
+    With `tls` a TCP port hears only callers with a certificate. A unix socket stays in clear text: it does not leave the
+    machine, and the mode of its folder says who may use it.
+    """
 
     def __init__(
-        self, address: str, *, grace_sec: float, interceptors: Sequence[grpc.aio.ServerInterceptor] = ()
+        self,
+        address: str,
+        *,
+        grace_sec: float,
+        interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
+        tls: Tls | None = None,
     ) -> None:
         self._address = address
+        self._tls = tls
         self._grace_sec = grace_sec
         self._calls = CallInterceptor()
         self._server = grpc.aio.server(interceptors=[self._calls, *interceptors], options=_OPTIONS)
@@ -50,11 +61,18 @@ class RpcServer:
     async def start(self) -> None:
         """Listens and answers SERVING. Raises RuntimeError when the address is taken."""
         reflection.enable_server_reflection(self._names, self._server)
-        port = self._server.add_insecure_port(self._address)
-        self.port = None if self._address.startswith("unix:") else port
+        self.port = self._add_port()
         await self._server.start()
         await self.set_serving(True)
-        get_logger("rpc").info("listening", address=self._address, port=self.port)
+        get_logger("rpc").info("listening", address=self._address, port=self.port, tls=self._tls is not None)
+
+    def _add_port(self) -> int | None:
+        if self._address.startswith("unix:"):
+            self._server.add_insecure_port(self._address)
+            return None
+        if self._tls is None:
+            return self._server.add_insecure_port(self._address)
+        return self._server.add_secure_port(self._address, self._tls.server_credentials())
 
     async def set_serving(self, serving: bool) -> None:
         """Says whether calls are welcome; the gateway stops sending within its health check interval."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +12,8 @@ from uuid import UUID
 import orjson
 
 from taskexecutor_api.endpoint_catalog import EndpointCatalog, Entry
+from taskexecutor_api.input_checks import InputChecks
+from taskexecutor_api.operations.checked_entry import checked_entry
 from taskexecutor_api.operations.job_writer import JobWriter
 from taskexecutor_common.clock import Clock
 from taskexecutor_common.cron import CronSchedule
@@ -60,6 +63,7 @@ class JobCreator:
         cron_jobs: CronJobStore,
         writer: JobWriter,
         catalog: EndpointCatalog,
+        checks: InputChecks,
         lane_ids: LaneIds,
         clock: Clock,
         dispatchers: DispatcherHints,
@@ -69,6 +73,7 @@ class JobCreator:
         self._cron_jobs = cron_jobs
         self._writer = writer
         self._catalog = catalog
+        self._checks = checks
         self._ids = lane_ids
         self._clock = clock
         self._dispatchers = dispatchers
@@ -77,9 +82,7 @@ class JobCreator:
     async def create(self, namespace: str, wanted: WantedJob, request_id: str) -> JobResult:
         """Creates a job. Raises EndpointNotFound, InputValidationFailed, InvalidCron."""
         for _ in range(_TRIES):
-            entry = await self._catalog.find(namespace, wanted.endpoint)
-            if entry.schema is not None:
-                entry.schema.validate(wanted.input or {})
+            entry = await checked_entry(self._catalog, self._checks, namespace, wanted.endpoint, wanted.input)
             if wanted.trigger is Trigger.CRON:
                 result = await self._create_cron(namespace, wanted, entry, request_id)
             else:
@@ -99,13 +102,12 @@ class JobCreator:
             if job.trigger is Trigger.CRON:
                 continue
             try:
-                entry = await self._catalog.find(namespace, job.endpoint)
-                if entry.schema is not None:
-                    entry.schema.validate(job.input or {})
+                entry = await checked_entry(self._catalog, self._checks, namespace, job.endpoint, job.input)
             except TaskExecutorError as error:
                 results[index] = error
             else:
                 ready[index] = (self._new_job(job, entry, request_id), entry)
+            await asyncio.sleep(0)  # a thousand checks in a row would hold up all other calls
         results |= await self._write_batch(namespace, wanted, ready)
         for index, job in enumerate(wanted):
             if index not in results:  # a CRON job, or one whose endpoint changed meanwhile
@@ -213,6 +215,7 @@ class JobCreator:
             paused_at=None,
             catch_up=wanted.catch_up,
             request_id=request_id,
+            schema_revision_id=entry.schema_revision_id,
         )
         written = await self._cron_jobs.create(new)
         job = await self._store.get(namespace, job_id)

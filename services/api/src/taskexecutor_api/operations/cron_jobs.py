@@ -10,6 +10,8 @@ from uuid import UUID
 import orjson
 
 from taskexecutor_api.endpoint_catalog import EndpointCatalog, Entry
+from taskexecutor_api.input_checks import InputChecks
+from taskexecutor_api.operations.checked_entry import checked_entry
 from taskexecutor_common.clock import Clock
 from taskexecutor_common.cron import CronSchedule
 from taskexecutor_common.errors import InvalidCron, JobNotFound, JobNotUpdatable, Unavailable
@@ -44,6 +46,7 @@ class CronJobs:
         jobs: JobStore,
         cron_jobs: CronJobStore,
         catalog: EndpointCatalog,
+        checks: InputChecks,
         lane_ids: LaneIds,
         clock: Clock,
         schedulers: SchedulerHints,
@@ -51,6 +54,7 @@ class CronJobs:
         self._jobs = jobs
         self._cron_jobs = cron_jobs
         self._catalog = catalog
+        self._checks = checks
         self._ids = lane_ids
         self._clock = clock
         self._schedulers = schedulers
@@ -61,9 +65,7 @@ class CronJobs:
         wanted = _merged(old, change)
         schedule = schedule_of(wanted)
         for _ in range(_TRIES):
-            entry = await self._catalog.find(namespace, old.endpoint)
-            if entry.schema is not None:
-                entry.schema.validate(wanted.input or {})
+            entry = await checked_entry(self._catalog, self._checks, namespace, old.endpoint, wanted.input)
             try:
                 new = await self._replace(old, wanted, schedule, entry, request_id)
             except EndpointChanged:
@@ -99,6 +101,7 @@ class CronJobs:
                 paused_at=locked.paused_at,
                 catch_up=wanted.catch_up or CatchUp.ALL,
                 request_id=request_id,
+                schema_revision_id=entry.schema_revision_id,
             )
 
         return await self._cron_jobs.replace(old.job_id, successor)

@@ -13,6 +13,8 @@ import orjson
 
 from taskexecutor.internal.v1 import dispatcher_pb2, dispatcher_pb2_grpc
 from taskexecutor_api.endpoint_catalog import EndpointCatalog
+from taskexecutor_api.input_checks import InputChecks
+from taskexecutor_api.validate import MAX_JSON_BYTES
 from taskexecutor_common.clock import Clock, rfc3339
 from taskexecutor_common.endpoint_types.base import CompiledSpec, DeliveryIdentity, InvalidDestination
 from taskexecutor_common.endpoint_types.registry import kind_of
@@ -51,9 +53,12 @@ class Answer:
 class DeliveryPreview:
     """Renders without secrets, which only a dispatcher may decrypt, and asks a dispatcher to send."""
 
-    def __init__(self, setup: SetupStore, catalog: EndpointCatalog, dispatchers: Peers, clock: Clock) -> None:
+    def __init__(
+        self, setup: SetupStore, catalog: EndpointCatalog, checks: InputChecks, dispatchers: Peers, clock: Clock
+    ) -> None:
         self._setup = setup
         self._catalog = catalog
+        self._checks = checks
         self._dispatchers = dispatchers
         self._clock = clock
 
@@ -61,8 +66,7 @@ class DeliveryPreview:
         """What would be sent. Raises EndpointNotFound, InputValidationFailed, TemplateResolutionFailed."""
         self._catalog.forget(namespace, name)  # a preview shows what is, not what was
         entry = await self._catalog.find(namespace, name)
-        if entry.schema is not None:
-            entry.schema.validate(value)
+        await self._checks.check(namespace, entry.schema, value)
         endpoint = entry.endpoint
         config = await self._config(namespace, endpoint)
         kind = kind_of(endpoint.endpoint_type)
@@ -74,6 +78,9 @@ class DeliveryPreview:
             rendered = kind.describe(compiled.render(scope))
         except (TemplateError, InvalidDestination) as error:
             raise TemplateResolutionFailed(str(error), field="input") from error
+        if len(orjson.dumps(rendered)) > MAX_JSON_BYTES:  # to mask and to answer more would hold up other calls
+            most = f"{MAX_JSON_BYTES // 1024} KiB"
+            raise TemplateResolutionFailed(f"input: makes more than {most}, the most that is previewed", field="input")
         return Preview(
             endpoint, config.revision_id if config else None, compiled.timeout_ms, Mask([stand_in]).value(rendered)
         )

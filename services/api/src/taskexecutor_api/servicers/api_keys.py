@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from google.protobuf.empty_pb2 import Empty
 
 from taskexecutor.v1 import api_key_pb2 as pb
@@ -11,6 +13,7 @@ from taskexecutor_api.auth import namespace
 from taskexecutor_api.replies import created, deleted
 from taskexecutor_api.validate import optional_time, page_size, require_enum, require_text
 from taskexecutor_common.api_keys import generate_key, parse_key
+from taskexecutor_common.clock import Clock
 from taskexecutor_common.errors import ApiKeyNotFound, InvalidRequest, Unavailable
 from taskexecutor_common.model.setup import Scope
 from taskexecutor_common.rpc.calls import Context
@@ -22,8 +25,9 @@ _MAX_NAME_CHARS = 128
 class ApiKeyServicer(api_key_pb2_grpc.ApiKeyServiceServicer):
     """See api_key.proto."""
 
-    def __init__(self, store: ApiKeyStore) -> None:
+    def __init__(self, store: ApiKeyStore, clock: Clock) -> None:
         self._store = store
+        self._clock = clock
 
     async def CreateApiKey(self, request: pb.CreateApiKeyRequest, context: Context) -> pb.CreateApiKeyResponse:
         """See api_key.proto."""
@@ -42,7 +46,7 @@ class ApiKeyServicer(api_key_pb2_grpc.ApiKeyServiceServicer):
             namespace=namespace(),
             name=name,
             scopes=sorted(scopes),
-            expires_at=optional_time(request, "expires_at"),
+            expires_at=self._expiry(request),
         )
         if info is None:
             raise Unavailable("the new key's id is taken; try again", retry_after=1)
@@ -52,7 +56,7 @@ class ApiKeyServicer(api_key_pb2_grpc.ApiKeyServiceServicer):
     async def ListApiKeys(self, request: pb.ListApiKeysRequest, context: Context) -> pb.ListApiKeysResponse:
         """See api_key.proto."""
         limit, filters = page_size(request), [namespace()]
-        before = pages.time_key(pages.read_cursor(request, "api-keys", filters), pages.LAST_NAME, str)
+        before = pages.read_cursor(request, "api-keys", filters, pages.instant, pages.name) or pages.NEWEST_BY_NAME
         rows = await self._store.list_page(namespace(), before, limit + 1)
         page, cursor = pages.cut(rows, limit, lambda row: (row.created_at, row.key_id), "api-keys", filters)
         return pb.ListApiKeysResponse(items=map(convert.api_key, page), cursor=cursor)
@@ -62,3 +66,11 @@ class ApiKeyServicer(api_key_pb2_grpc.ApiKeyServiceServicer):
         if not await self._store.revoke(namespace(), request.key_id):
             raise ApiKeyNotFound.named(request.key_id)
         return await deleted(context)
+
+    def _expiry(self, request: pb.CreateApiKeyRequest) -> datetime | None:
+        """When the key expires. A time in the past is refused as a mistake; this process's clock may be a little off, and
+        what it lets through is judged by the database's like any other."""
+        expires_at = optional_time(request, "expires_at")
+        if expires_at is not None and expires_at <= self._clock.now():
+            raise InvalidRequest("expires_at: lies in the past, so the key would never work", field="expires_at")
+        return expires_at

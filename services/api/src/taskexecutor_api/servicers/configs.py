@@ -16,8 +16,6 @@ from taskexecutor_common.model.setup import Config
 from taskexecutor_common.rpc.calls import Context
 from taskexecutor_common.store.setup import SetupStore
 
-_ALL_REVISIONS = 2**31 - 1
-
 
 class ConfigServicer(config_pb2_grpc.ConfigServiceServicer):
     """See config.proto."""
@@ -35,7 +33,7 @@ class ConfigServicer(config_pb2_grpc.ConfigServiceServicer):
     async def ListConfigs(self, request: pb.ListConfigsRequest, context: Context) -> pb.ListConfigsResponse:
         """See config.proto."""
         limit, filters = page_size(request), [namespace()]
-        before = pages.time_key(pages.read_cursor(request, "configs", filters), pages.LAST_NAME, str)
+        before = pages.read_cursor(request, "configs", filters, pages.instant, pages.name) or pages.NEWEST_BY_NAME
         rows = await self._store.list_configs(namespace(), before, limit + 1)
         page, cursor = pages.cut(rows, limit, lambda row: (row.created_at, row.name), "configs", filters)
         return pb.ListConfigsResponse(items=map(convert.config, page), cursor=cursor)
@@ -61,8 +59,7 @@ class ConfigServicer(config_pb2_grpc.ConfigServiceServicer):
         limit = page_size(request)
         config = await self._find(request.name)
         filters = [namespace(), config.config_id]
-        key = pages.read_cursor(request, "config-revisions", filters)
-        before = _ALL_REVISIONS if key is None else int(key[0])
+        (before,) = pages.read_cursor(request, "config-revisions", filters, pages.number) or (pages.LARGEST_NUMBER,)
         rows = await self._store.list_config_revisions(config.config_id, before, limit + 1)
         page, cursor = pages.cut(rows, limit, lambda row: (row.revision,), "config-revisions", filters)
         items = [convert.config_revision(config.name, revision) for revision in page]

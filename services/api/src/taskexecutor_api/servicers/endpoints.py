@@ -34,8 +34,6 @@ from taskexecutor_common.store.endpoints import EndpointStore
 from taskexecutor_common.store.flow import FlowStore
 from taskexecutor_common.store.setup import SetupStore
 
-_ALL_REVISIONS = 2**31 - 1
-
 
 class EndpointServicer(endpoint_pb2_grpc.EndpointServiceServicer):
     """See endpoint.proto."""
@@ -71,7 +69,7 @@ class EndpointServicer(endpoint_pb2_grpc.EndpointServiceServicer):
         limit = page_size(request)
         wanted = optional_enum(request.type, pb.Endpoint.Type, "type")
         filters = [namespace(), wanted]
-        before = pages.time_key(pages.read_cursor(request, "endpoints", filters), pages.LAST_NAME, str)
+        before = pages.read_cursor(request, "endpoints", filters, pages.instant, pages.name) or pages.NEWEST_BY_NAME
         rows = await self._endpoints.list_page(namespace(), EndpointType(wanted) if wanted else None, before, limit + 1)
         page, cursor = pages.cut(rows, limit, lambda row: (row.created_at, row.name), "endpoints", filters)
         flows = await self._flows.get([endpoint.endpoint_id for endpoint in page])
@@ -115,8 +113,7 @@ class EndpointServicer(endpoint_pb2_grpc.EndpointServiceServicer):
         limit = page_size(request)
         endpoint = await find_endpoint(self._endpoints, namespace(), request.name)
         filters = [namespace(), endpoint.endpoint_id]
-        key = pages.read_cursor(request, "endpoint-revisions", filters)
-        before = _ALL_REVISIONS if key is None else int(key[0])
+        (before,) = pages.read_cursor(request, "endpoint-revisions", filters, pages.number) or (pages.LARGEST_NUMBER,)
         rows = await self._endpoints.list_revisions(endpoint, before, limit + 1)
         page, cursor = pages.cut(rows, limit, lambda row: (row.revision,), "endpoint-revisions", filters)
         return pb.ListEndpointRevisionsResponse(items=map(convert.endpoint_revision, page), cursor=cursor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from uuid import UUID
 
 from taskexecutor.v1 import execution_pb2 as pb
@@ -51,10 +50,8 @@ class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
         limit = page_size(request)
         execution = await self._find(request.execution_id)
         filters = [namespace(), execution.execution_id]
-        key = pages.read_cursor(request, "attempts", filters)
-        rows = await self._executions.list_attempts(
-            execution.execution_id, 0 if key is None else int(key[0]), limit + 1
-        )
+        (after,) = pages.read_cursor(request, "attempts", filters, pages.number) or (0,)
+        rows = await self._executions.list_attempts(execution.execution_id, after, limit + 1)
         page, cursor = pages.cut(rows, limit, lambda row: (row.attempt_number,), "attempts", filters)
         return pb.ListAttemptsResponse(items=map(convert.attempt, page), cursor=cursor)
 
@@ -65,8 +62,7 @@ class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
         limit = page_size(request)
         execution = await self._find(request.execution_id)
         filters = [namespace(), execution.execution_id]
-        key = pages.read_cursor(request, "logs", filters)
-        after = (0, 0) if key is None else (int(key[0]), int(key[1]))
+        after = pages.read_cursor(request, "logs", filters, pages.number, pages.number) or (0, 0)
         rows = await self._executions.list_logs(execution.execution_id, after, limit + 1)
         page, cursor = pages.cut(rows, limit, lambda row: (row.attempt_number, row.seq), "logs", filters)
         return pb.ListExecutionLogsResponse(items=map(convert.execution_log, page), cursor=cursor)
@@ -81,10 +77,9 @@ class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
         if job is None:
             raise JobNotFound.named(request.job_id)
         filters = [namespace(), job.job_id, status]
-        key = pages.read_cursor(request, "job-executions", filters)
+        (before,) = pages.read_cursor(request, "job-executions", filters, pages.instant) or (pages.END_OF_TIME,)
         if job.trigger_type is not Trigger.CRON:
             return await self._only_execution(job.job_id, status)
-        before = pages.END_OF_TIME if key is None else datetime.fromisoformat(key[0])
         rows = await self._executions.list_of_cron_job(
             namespace(), job.job_id, ExecutionStatus(status) if status else None, before, limit + 1
         )

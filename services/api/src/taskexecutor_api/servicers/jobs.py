@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from uuid import UUID
 
 from taskexecutor.v1 import job_pb2 as pb
@@ -25,9 +26,9 @@ from taskexecutor_common.store.endpoints import EndpointStore
 from taskexecutor_common.store.executions import ExecutionStore
 from taskexecutor_common.store.jobs import JobStore
 
-_ALL_VERSIONS = 2**31 - 1
 _DEFAULT_PREVIEW = 10
 _MAX_BATCH = 1000
+_READ_AT_ONCE_BYTES = 64 * 1024
 _MAX_PREVIEW = 1000
 
 
@@ -76,7 +77,7 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         status = optional_enum(request.status, pb.Job.Status, "status")
         endpoint = request.endpoint if request.HasField("endpoint") else None
         filters = [namespace(), endpoint, trigger, status]
-        before = pages.time_key(pages.read_cursor(request, "jobs", filters), pages.LAST_ID, UUID)
+        before = pages.read_cursor(request, "jobs", filters, pages.instant, pages.identifier) or pages.NEWEST_BY_ID
         rows = await self._jobs.list_page(
             namespace(),
             endpoint_ids=None if endpoint is None else await self._endpoints.find_ids(namespace(), endpoint),
@@ -103,11 +104,16 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
             raise InvalidRequest(f"jobs: has {len(request.jobs)} items, 1 to {_MAX_BATCH} may be sent", field="jobs")
         results: dict[int, JobResult | TaskExecutorError] = {}
         wanted: dict[int, WantedJob] = {}
+        read_bytes = 0
         for index, job in enumerate(request.jobs):
             try:
                 wanted[index] = read_wanted_job(job)
             except TaskExecutorError as error:
                 results[index] = error
+            read_bytes += job.ByteSize()
+            if read_bytes > _READ_AT_ONCE_BYTES:
+                read_bytes = 0
+                await asyncio.sleep(0)  # other calls get their turn
         created_jobs = await self._creator.create_many(namespace(), list(wanted.values()), REQUEST_ID.get())
         results |= zip(wanted, created_jobs, strict=True)
         response = pb.BatchCreateJobsResponse()
@@ -139,8 +145,7 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         if job.trigger_type is not Trigger.CRON:
             return pb.ListJobVersionsResponse(items=[convert.job(job)])
         filters = [namespace(), job.root_job_id]
-        key = pages.read_cursor(request, "job-versions", filters)
-        before = _ALL_VERSIONS if key is None else int(key[0])
+        (before,) = pages.read_cursor(request, "job-versions", filters, pages.number) or (pages.LARGEST_NUMBER,)
         rows = await self._cron_jobs.list_versions(namespace(), job.root_job_id, before, limit + 1)
         page, cursor = pages.cut(rows, limit, lambda row: (row.version,), "job-versions", filters)
         return pb.ListJobVersionsResponse(items=map(convert.job, page), cursor=cursor)

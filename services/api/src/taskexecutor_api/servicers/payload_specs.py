@@ -34,7 +34,7 @@ class PayloadSpecServicer(payload_spec_pb2_grpc.PayloadSpecServiceServicer):
     ) -> pb.ListPayloadSpecsResponse:
         """See payload_spec.proto."""
         limit, filters = page_size(request), [namespace()]
-        before = pages.time_key(pages.read_cursor(request, "payload-specs", filters), pages.LAST_NAME, str)
+        before = pages.read_cursor(request, "payload-specs", filters, pages.instant, pages.name) or pages.NEWEST_BY_NAME
         rows = await self._store.list_payload_specs(namespace(), before, limit + 1)
         page, cursor = pages.cut(rows, limit, lambda row: (row.created_at, row.name), "payload-specs", filters)
         return pb.ListPayloadSpecsResponse(items=map(convert.payload_spec, page), cursor=cursor)

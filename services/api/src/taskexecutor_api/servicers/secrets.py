@@ -38,7 +38,7 @@ class SecretServicer(secret_pb2_grpc.SecretServiceServicer):
     async def ListSecrets(self, request: pb.ListSecretsRequest, context: Context) -> pb.ListSecretsResponse:
         """See secret.proto."""
         limit, filters = page_size(request), [namespace()]
-        before = pages.time_key(pages.read_cursor(request, "secrets", filters), pages.LAST_NAME, str)
+        before = pages.read_cursor(request, "secrets", filters, pages.instant, pages.name) or pages.NEWEST_BY_NAME
         rows = await self._store.list_secrets(namespace(), before, limit + 1)
         page, cursor = pages.cut(rows, limit, lambda row: (row.created_at, row.name), "secrets", filters)
         return pb.ListSecretsResponse(items=map(convert.secret, page), cursor=cursor)

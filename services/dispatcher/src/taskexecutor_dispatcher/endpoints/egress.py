@@ -27,6 +27,7 @@ _NEVER = (
             "192.0.0.192/32",  # Oracle Cloud
             "fd00:ec2::/32",  # Amazon EC2, inside the unique local range
             "fd20:ce::254/128",  # Google Cloud
+            "fd00:42::42/128",  # Scaleway
         ),
     ),
     ("multicast", _networks("224.0.0.0/4", "ff00::/8")),
@@ -53,6 +54,8 @@ _ON_REQUEST = (
 )
 _IPV6_GLOBAL = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
+# The upper half of an interface id that ends in an IPv4 address which ISATAP tunnels to: RFC 5214, section 6.1.
+_ISATAP = frozenset({0x0000_5EFE, 0x0200_5EFE})
 
 
 class AddressRefused(OSError):
@@ -77,9 +80,12 @@ class EgressPolicy:
     def refusal(self, address: str) -> str | None:
         """Why this address (text of an IPv4 or IPv6 address) may not be connected to; None when it may."""
         try:
-            judged = _judged(ip_address(address))
+            reached = _reached(ip_address(address))
         except ValueError:
             return "not an IP address"
+        return next(filter(None, map(self._refusal_of, reached)), None)
+
+    def _refusal_of(self, judged: Address) -> str | None:
         if kind := _kind(judged, _NEVER):
             return kind
         if kind := _kind(judged, _ON_REQUEST):
@@ -108,13 +114,16 @@ def _opened_by(word: str) -> tuple[Network, ...]:
     return (network,)
 
 
-def _judged(address: Address) -> Address:
-    """The address that is really reached: IPv6 forms that carry an IPv4 address lead to that one."""
+def _reached(address: Address) -> tuple[Address, ...]:
+    """What may really be reached: IPv6 forms that carry an IPv4 address lead to that one. An address whose interface id
+    is ISATAP's may lead either way, and so both must be allowed."""
     if isinstance(address, IPv4Address):
-        return address
+        return (address,)
+    carried = IPv4Address(int(address) & 0xFFFF_FFFF)
     if address in _NAT64:
-        return IPv4Address(int(address) & 0xFFFF_FFFF)
-    return address.ipv4_mapped or address.sixtofour or address
+        return (carried,)
+    outer = address.ipv4_mapped or address.sixtofour or address
+    return (outer, carried) if int(address) >> 32 & 0xFFFF_FFFF in _ISATAP else (outer,)
 
 
 def _kind(address: Address, kinds: Iterable[tuple[str, tuple[Network, ...]]]) -> str | None:

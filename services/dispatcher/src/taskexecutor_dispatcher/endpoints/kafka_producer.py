@@ -24,6 +24,7 @@ _ASK_AGAIN_SEC = 0.1
 # The longest that a blocking call may last, and with it the end of a producer whose brokers are gone.
 _CALL_SEC = 1.0
 _POLL_SEC = 0.25
+_LONGEST_ANSWER_BYTES = 4 * 1024 * 1024
 _NOT_THERE_YET = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)
 _NO_BROKER = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN)
 
@@ -221,6 +222,8 @@ def _settings(key: ProducerKey, addresses: str) -> dict[str, Any]:
         # Java's producers send. A single larger record goes alone, and how large it may be is the broker's to say.
         "batch.size": 16_384,
         "message.max.bytes": 100_000_000,
+        # What a broker says to us is short: word of a topic, and of records. It must not fill our memory instead.
+        "receive.message.max.bytes": _LONGEST_ANSWER_BYTES,
         "partitioner": "murmur2_random",  # as Java's producers do: a key lands on the partition where they put it
         "socket.connection.setup.timeout.ms": 5_000,
         "reconnect.backoff.max.ms": 1_000,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import select
 import socket
 import ssl
@@ -10,12 +11,18 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from redis.asyncio.connection import BlockingConnectionPool, Connection
+from redis.exceptions import InvalidResponse
 
 from taskexecutor_dispatcher.endpoints.checked_sockets import CheckedSockets
 from taskexecutor_dispatcher.endpoints.redis_urls import RedisServer
 
+MAX_ANSWER_BYTES = 64 * 1024
+"""An entry's id or an error is all that is asked for."""
+
 # Every Redis since 1.2 speaks it, and an entry's id is the same in RESP3.
 _PROTOCOL = 2
+# How arrays, maps, sets, pushes and attributes begin.
+_MANY_IN_ONE = re.compile(rb"\n[*%~>|]")
 # A server that hangs must not hold up the end of its connection by not answering TLS's goodbye.
 _TLS_GOODBYE_SEC = 1.0
 
@@ -23,6 +30,32 @@ _TLS_GOODBYE_SEC = 1.0
 class NotConnected(Exception):
     """No connection came about; the cause is the OSError that says why. No OSError itself: the library would turn one
     into text and lose it."""
+
+
+class _BoundedReader:
+    """The bytes of a connection, as far as they may be an answer to what is asked here: a short text or number.
+
+    The library would go on putting together whatever a server sends, and makes room for as many elements as an array
+    says that it has, before any of them is there.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._last = b"\n"
+        self.received = 0
+        """Bytes since somebody set it to 0."""
+
+    async def read(self, most: int) -> bytes:
+        """As asyncio.StreamReader.read. Raises InvalidResponse."""
+        data: bytes = await self._stream.read(most)
+        self.received += len(data)
+        if self.received > MAX_ANSWER_BYTES or _MANY_IN_ONE.search(self._last + data):
+            raise InvalidResponse("the answer is not one of those that there are")
+        self._last = data[-1:]
+        return data
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 class CheckedConnection(Connection):
@@ -33,11 +66,19 @@ class CheckedConnection(Connection):
         self._sockets = sockets
         self._tls = tls
         self._opened: socket.socket | None = None
+        self._bounded: _BoundedReader
+
+    async def read_response(self, *args: Any, **settings: Any) -> Any:
+        """Reads one answer, which may not be longer than MAX_ANSWER_BYTES."""
+        self._bounded.received = 0
+        return await super().read_response(*args, **settings)
 
     async def _connect(self) -> None:
         try:
             self._opened = await self._sockets.connect(self.host, self.port)
             await super()._connect()  # type: ignore[no-untyped-call]  # the library has no types here
+            self._bounded = _BoundedReader(self._reader)
+            self._reader = self._bounded  # type: ignore[assignment]  # it is all that the library asks of one
         except OSError as failure:
             raise NotConnected from failure
         finally:
