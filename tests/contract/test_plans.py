@@ -98,7 +98,13 @@ def each(value: str, count: int = BATCH) -> str:
 
 HOT = {
     "claim_executions": Hot(
-        {"queues": FIRST_QUEUES, "quotas": each("5::bigint", 10), "worker_id": f"'{WORKER}'", "grace_ms": "10000"},
+        {
+            "queues": FIRST_QUEUES,
+            "quotas": each("5::bigint", 10),
+            "first_lanes": each("0::smallint", 10),
+            "worker_id": f"'{WORKER}'",
+            "grace_ms": "10000",
+        },
         rows=BATCH,
     ),
     "finalise_executions": Hot(
@@ -224,7 +230,8 @@ async def planned_after_a_vacuum_of_what_was_empty(url: str) -> AsyncIterator[ps
     await execute(
         url,
         f"UPDATE pg_class SET reltuples = 0, relpages = 5 WHERE oid IN ({tables})",
-        f"UPDATE pg_class SET reltuples = 0, relpages = 1 WHERE oid IN (SELECT indexrelid FROM pg_index WHERE indrelid IN ({tables}))",
+        "UPDATE pg_class SET reltuples = 0, relpages = 1"
+        f" WHERE oid IN (SELECT indexrelid FROM pg_index WHERE indrelid IN ({tables}))",
         f"DELETE FROM pg_statistic WHERE starelid IN ({tables})",
     )
     async with pooled(url) as connection:

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from psycopg.pq import ExecStatus
 
-from taskexecutor_common.store.statements import STATEMENTS, parse
+from taskexecutor_common.store.statements import POSTGRES_STATEMENTS, STATEMENTS, for_postgres, parse
 from tests.support.sql_text import numbered
 from tests.support.store_calls import Call, find_calls
 
@@ -40,9 +40,9 @@ class Prepared:
     columns: dict[str, type[Any]]
 
 
-async def prepare(connection: psycopg.AsyncConnection[Any], name: str) -> Prepared:
+async def prepare(connection: psycopg.AsyncConnection[Any], name: str, statement: str) -> Prepared:
     """Prepares a statement with no types but those of its casts. Raises AssertionError with the server's complaint."""
-    text, names = numbered(STATEMENTS[name])
+    text, names = numbered(statement)
     line = connection.pgconn
     prepared = line.prepare(name.encode(), text.encode())
     assert prepared.status == ExecStatus.COMMAND_OK, prepared.error_message.decode()
@@ -72,7 +72,14 @@ def plain_type(hint: Any) -> type[Any]:
 
 @pytest.mark.parametrize("name", STATEMENTS)
 async def test_it_prepares(catalog: psycopg.AsyncConnection[Any], name: str) -> None:
-    assert await prepare(catalog, name)
+    assert await prepare(catalog, name, STATEMENTS[name])
+
+
+@pytest.mark.parametrize("name", [name for name in STATEMENTS if STATEMENTS[name] != POSTGRES_STATEMENTS[name]])
+async def test_its_variant_takes_and_gives_the_same(catalog: psycopg.AsyncConnection[Any], name: str) -> None:
+    text, variant = STATEMENTS[name], POSTGRES_STATEMENTS[name]
+    assert numbered(variant)[1] == numbered(text)[1]
+    assert await prepare(catalog, name, variant) == await prepare(catalog, name, text)
 
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: f"{call.statement}@{call.where}")
@@ -83,7 +90,7 @@ async def test_its_caller_passes_its_parameters_and_reads_its_columns(
     assert call.parameters == set(numbered(STATEMENTS[call.statement])[1])
     if call.model is None:
         return
-    columns = (await prepare(catalog, call.statement)).columns
+    columns = (await prepare(catalog, call.statement, STATEMENTS[call.statement])).columns
     fields = typing.get_type_hints(call.model)
     # In order, too: rows are turned into models by position.
     assert list(columns.items()) == [(name, plain_type(hint)) for name, hint in fields.items()]
@@ -96,3 +103,7 @@ def test_every_statement_is_run_somewhere() -> None:
 def test_a_name_is_taken_once_in_a_file() -> None:
     with pytest.raises(ValueError, match="one named twice"):
         parse("-- name: one\nSELECT 1;\n-- name: one\nSELECT 2;\n")
+
+
+def test_a_variant_takes_the_place_of_the_line_above_it() -> None:
+    assert for_postgres("a\n  b\n  -- postgres: c\nd\n-- postgres:\n") == "a\n   c\n\n"

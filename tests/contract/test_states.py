@@ -10,7 +10,7 @@ import pytest
 
 from taskexecutor_common.model.state import MOVES, WAITING, AttemptStatus, ExecutionStatus
 from taskexecutor_common.store.statements import STATEMENTS
-from tests.support.engine import LANE, LOST, NAMESPACE, Engine, Worker, success_of
+from tests.support.engine import LOST, NAMESPACE, Engine, Worker, success_of
 from tests.support.sql_text import ctes
 
 S = ExecutionStatus
@@ -95,7 +95,7 @@ async def promote(engine: Engine, execution_id: UUID, _: Worker) -> None:
         "INSERT INTO timers SELECT lane, now(), execution_id, queue, priority FROM executions WHERE execution_id = %s",
         execution_id,
     )
-    await engine.timers.promote(LANE)
+    await engine.promote()
 
 
 async def finalise(engine: Engine, execution_id: UUID, worker: Worker, next_status: ExecutionStatus) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -33,7 +34,6 @@ from taskexecutor_common.store.setup import SetupStore
 from taskexecutor_common.store.timers import TimerStore
 
 REGION = NAMESPACE = "default"
-LANE = 0
 DEAD_AFTER_MS = 15_000
 SLACK_MS = 5_000
 GRACE_MS = 10_000
@@ -102,10 +102,11 @@ def retrying(claim: Claim, delay_ms: int = 0) -> AttemptResult:
 
 
 class Engine:
-    """One database with the stores on it."""
+    """One database with the stores on it. `lanes`: how many the ids are spread over."""
 
-    def __init__(self, db: Database, connection: psycopg.AsyncConnection[Any]) -> None:
+    def __init__(self, db: Database, connection: psycopg.AsyncConnection[Any], lanes: int = 1) -> None:
         self.db = db
+        self.lanes = range(lanes)
         self._connection = connection
         self.jobs = JobStore(db, REGION)
         self.cron_jobs = CronJobStore(db, REGION)
@@ -115,7 +116,7 @@ class Engine:
         self.endpoints = EndpointStore(db)
         self.flows = FlowStore(db)
         self.instances = InstanceStore(db, REGION, DEAD_AFTER_MS, SLACK_MS)
-        self._ids = LaneIds(1, Clock().epoch_ms)
+        self._ids = LaneIds(lanes, Clock().epoch_ms)
 
     # --- making ---
 
@@ -203,13 +204,13 @@ class Engine:
         timezone: str = "UTC",
         ends_at: datetime | None = None,
         catch_up: CatchUp = CatchUp.ALL,
-        lane: int = LANE,
+        lane: int | None = None,
     ) -> uuid.UUID:
-        """Writes a cron job."""
-        job_id, _ = self._ids.new()
+        """Writes a cron job, in the lane of its id unless told otherwise."""
+        job_id, its_lane = self._ids.new()
         job = NewCronJob(
             job_id=job_id,
-            lane=lane,
+            lane=its_lane if lane is None else lane,
             endpoint_id=endpoint.endpoint_id,
             endpoint_revision=endpoint.revision,
             version=1,
@@ -231,6 +232,16 @@ class Engine:
     def new_id(self) -> uuid.UUID:
         """An id for an execution."""
         return self._ids.new()[0]
+
+    # --- being a scheduler ---
+
+    async def promote(self) -> Counter[uuid.UUID]:
+        """Promotes all that is due, lane after lane. Answers how many went to each queue."""
+        moved: Counter[uuid.UUID] = Counter()
+        for lane in self.lanes:
+            while (promotion := await self.timers.promote(lane)).moved:
+                moved.update(promotion.moved)
+        return moved
 
     # --- being a worker ---
 

@@ -59,6 +59,8 @@ class Answer:
     """Waits this long before it answers."""
     hangs: bool = False
     """Never answers; ends when the sender goes away."""
+    raw: bytes | None = None
+    """Sends just these bytes, an answer or not, and hangs up."""
 
 
 OK = Answer()
@@ -70,6 +72,7 @@ class Receiver:
     def __init__(self) -> None:
         self.port = 0
         self._scripts: dict[str, deque[Answer]] = {}
+        self._choosers: dict[str, Callable[[Received], Answer]] = {}
         self._received: dict[str, list[Received]] = defaultdict(list)
         self._open: Counter[str] = Counter()
         self._most_open: Counter[str] = Counter()
@@ -87,6 +90,11 @@ class Receiver:
         """What requests to `path` get, one after the other; the last answer stays. Without a script: 200 `ok`."""
         with self._lock:
             self._scripts[path] = deque(answers)
+
+    def choose(self, path: str, chooser: Callable[[Received], Answer]) -> None:
+        """Lets `chooser` decide about each request to `path`; it is called in the receiver's thread."""
+        with self._lock:
+            self._choosers[path] = chooser
 
     def requests(self, path: str) -> list[Received]:
         """All requests to a path so far, in the order of their arrival."""
@@ -133,6 +141,10 @@ class Receiver:
                 await asyncio.sleep(answer.delay_sec)
         finally:
             self._end(request.path)
+        if answer.raw is not None:
+            assert request.transport is not None
+            request.transport.write(answer.raw)
+            request.transport.close()
         body = answer.body(received) if callable(answer.body) else answer.body
         return web.Response(status=answer.status, body=body, headers=answer.headers)
 
@@ -141,6 +153,8 @@ class Receiver:
             self._received[path].append(received)
             self._open[path] += 1
             self._most_open[path] = max(self._most_open[path], self._open[path])
+            if chooser := self._choosers.get(path):
+                return chooser(received)
             script = self._scripts.get(path)
             if not script:
                 return OK

@@ -1,4 +1,4 @@
-"""A named statement as tests look at it: placeholders as `$1`, CTEs, and which tables it writes."""
+"""A named statement as tests look at it: placeholders as `$1`, and its CTEs."""
 
 from __future__ import annotations
 
@@ -6,18 +6,7 @@ import re
 from dataclasses import dataclass
 
 PLACEHOLDER = re.compile(r"%\((\w+)\)s")
-_LITERAL = re.compile(r"'(?:[^']|'')*'")
-_WRITE = re.compile(r"\b(?:INSERT INTO|DELETE FROM|(?<!FOR )(?<!DO )UPDATE(?! SKIP| OF))\s+(\w+)")
-_CTE = re.compile(r"(?:\bWITH (?:RECURSIVE )?|, )(\w+)(?: \([^)]*\))? AS (MATERIALIZED )?\(")
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """An INSERT, UPDATE or DELETE inside a statement."""
-
-    table: str
-    depth: int
-    """How many parentheses are open around it: 0 is the statement itself, 1 is one of its CTEs."""
+_CTE = re.compile(r"(?:\bWITH (?:RECURSIVE )?|, )(\w+)(?: \([^)]*\))? AS (?:MATERIALIZED )?\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +14,6 @@ class Cte:
     """One `name AS (body)`."""
 
     name: str
-    materialized: bool
     body: str
 
 
@@ -36,23 +24,9 @@ def numbered(statement: str) -> tuple[str, list[str]]:
     return text.replace("%%", "%"), names
 
 
-def without_literals(statement: str) -> str:
-    """The statement with its text literals emptied."""
-    return _LITERAL.sub("''", statement)
-
-
-def writes(statement: str) -> list[Write]:
-    """What the statement writes, in the order of the text."""
-    bare = without_literals(statement)
-    return [Write(match[1], _depth(bare, match.start())) for match in _WRITE.finditer(bare)]
-
-
 def ctes(statement: str) -> list[Cte]:
     """All CTEs of the statement, wherever they stand."""
-    return [
-        Cte(match[1], bool(match[2]), inside_parentheses(statement, match.end() - 1))
-        for match in _CTE.finditer(statement)
-    ]
+    return [Cte(match[1], inside_parentheses(statement, match.end() - 1)) for match in _CTE.finditer(statement)]
 
 
 def inside_parentheses(text: str, opening: int) -> str:
@@ -63,7 +37,3 @@ def inside_parentheses(text: str, opening: int) -> str:
         if depth == 0:
             return text[opening + 1 : index]
     raise ValueError("unbalanced parentheses")
-
-
-def _depth(text: str, position: int) -> int:
-    return text.count("(", 0, position) - text.count(")", 0, position)

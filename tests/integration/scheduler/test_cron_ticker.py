@@ -64,7 +64,6 @@ async def test_what_is_not_due_does_not_tick(engine: Engine, ticker: CronTicker)
     assert 3590 < seconds <= 3600
 
 
-@pytest.mark.parametrize("isolation", ["read committed", "serializable"])
 async def test_of_many_tickers_at_once_one_wins_each_tick(
     engine: Engine, make_ticker: Callable[[], CronTicker], hinted: HintedQueues
 ) -> None:
@@ -85,7 +84,7 @@ async def test_a_job_that_was_retired_between_the_look_and_the_tick_does_not_tic
     engine: Engine, ticker: CronTicker
 ) -> None:
     due = await this_minute(engine)
-    job_id = await engine.create_cron(await engine.endpoint(), due)
+    job_id = await engine.create_cron(await engine.endpoint(), due, lane=0)
     (found,) = await engine.timers.find_due_cron_jobs(0, 10)
     tick = ticker._decide(found)
     assert tick is not None
@@ -97,7 +96,7 @@ async def test_a_job_that_was_retired_between_the_look_and_the_tick_does_not_tic
 
 async def test_a_ticker_that_decided_long_ago_does_not_set_a_schedule_back(engine: Engine, ticker: CronTicker) -> None:
     """Between its look and its set another ticker went on: the set compares."""
-    job_id = await engine.create_cron(await engine.endpoint(), await this_minute(engine) - 5 * MINUTE)
+    job_id = await engine.create_cron(await engine.endpoint(), await this_minute(engine) - 5 * MINUTE, lane=0)
     (found,) = await engine.timers.find_due_cron_jobs(0, 10)
     late = ticker._decide(found)
     assert late is not None

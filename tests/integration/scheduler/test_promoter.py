@@ -96,7 +96,7 @@ async def test_a_hint_of_something_later_does_not_wake_it(engine: Engine, promot
 
 
 async def test_a_lost_hint_costs_the_interval_and_nothing_else(engine: Engine, hinted: HintedQueues) -> None:
-    promoter = Promoter(engine.timers, lanes=range(1), wake_queues=hinted, interval_sec=0.1)
+    promoter = Promoter(engine.timers, lanes=engine.lanes, wake_queues=hinted, interval_sec=0.1)
     await promoter.loop.start()
     await wait_until(lambda: promoter.loop.last_run, what="a first round")
     (execution_id,) = await make_later(engine, 0.05)

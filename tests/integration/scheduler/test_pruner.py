@@ -20,15 +20,15 @@ def retention(engine: Engine) -> RetentionStore:
 
 
 @pytest.fixture
-def pruner(retention: RetentionStore) -> Pruner:
-    return Pruner(retention, lanes=range(1), epoch_ms=Clock().epoch_ms, interval_sec=60)
+def pruner(engine: Engine, retention: RetentionStore) -> Pruner:
+    return Pruner(retention, lanes=engine.lanes, epoch_ms=Clock().epoch_ms, interval_sec=60)
 
 
 async def finished(engine: Engine, ago_sec: int) -> uuid.UUID:
     """A one-shot job whose execution failed once, then succeeded, and ended so many seconds ago."""
     worker, claim = await engine.running(max_attempts=2)
     await worker.queue.finalise([retrying(claim)])
-    await engine.timers.promote(0)
+    await engine.promote()
     (again,) = await worker.queue.claim({claim.queue: 1})
     await worker.queue.finalise([success_of(again.execution_id, again.attempt_count)])
     await engine.rows(

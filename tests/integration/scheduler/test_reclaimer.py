@@ -89,10 +89,10 @@ async def test_an_outage_begins_the_calm_anew(
 ) -> None:
     reclaimer = a_reclaimer(InstanceStore(far_db, REGION, DEAD_AFTER_MS), hinted, calm_sec=CALM_SEC)
     await reclaimer.run_once()
-    line.take_down()
+    line.cut()
     with pytest.raises(Unavailable):
         await reclaimer.run_once()
-    line.bring_up()
+    line.mend()
     still = await wait_until(lambda: first_answer(reclaimer), what="the database is back")
     assert still > CALM_SEC / 2
 

@@ -6,8 +6,7 @@ import asyncio
 from datetime import timedelta
 
 from taskexecutor_common.model.state import ExecutionStatus
-from tests.integration.store.isolation import at_both_levels
-from tests.support.engine import LANE, NAMESPACE, Engine, retrying, succeeded
+from tests.support.engine import NAMESPACE, Engine, retrying, succeeded
 
 
 async def test_cancelling_a_timer_removes_it(engine: Engine) -> None:
@@ -31,7 +30,6 @@ async def test_what_runs_cannot_be_cancelled(engine: Engine) -> None:
     assert len(await worker.queue.finalise([succeeded(claim)])) == 1
 
 
-@at_both_levels
 async def test_of_a_cancellation_and_a_claim_at_once_one_wins(engine: Engine) -> None:
     endpoint = await engine.endpoint()
     created = [job.job_id for job in await engine.create(endpoint, 60)]
@@ -48,14 +46,13 @@ async def test_of_a_cancellation_and_a_claim_at_once_one_wins(engine: Engine) ->
         assert await engine.status(execution_id) is expected
 
 
-@at_both_levels
 async def test_what_was_cancelled_while_it_was_promoted_is_not_delivered(engine: Engine) -> None:
     endpoint = await engine.endpoint()
     run_at = await engine.now() + timedelta(hours=1)
     created = [job.job_id for job in await engine.create(endpoint, 40, run_at=run_at)]
     await engine.timers_come_due()
     await asyncio.gather(
-        engine.timers.promote(LANE), *(engine.executions.cancel(NAMESPACE, execution_id) for execution_id in created)
+        engine.promote(), *(engine.executions.cancel(NAMESPACE, execution_id) for execution_id in created)
     )
     assert set(await engine.statuses(created)) == {ExecutionStatus.CANCELLED}
     assert await engine.waiting("timers") == []

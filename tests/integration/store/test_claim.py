@@ -12,7 +12,7 @@ from taskexecutor_common.errors import AmbiguousResult
 from taskexecutor_common.model.execution import Claim
 from taskexecutor_common.model.state import ExecutionStatus
 from taskexecutor_common.store.database import Database
-from tests.integration.store.isolation import at_both_levels
+from tests.integration.store.one_lane import in_one_lane
 from tests.support.engine import GRACE_MS, NAMESPACE, Engine, MadeEndpoint, Worker, retrying
 from tests.support.line import Cut, Line
 
@@ -33,6 +33,7 @@ async def test_a_claim_leaves_queues_alone_that_it_does_not_name(engine: Engine)
     assert await (await engine.worker()).queue.claim({named.endpoint_id: 10}) == []
 
 
+@in_one_lane
 async def test_the_oldest_is_claimed_first(engine: Engine) -> None:
     endpoint = await engine.endpoint()
     created = [await engine.create_one(endpoint) for _ in range(4)]
@@ -41,6 +42,7 @@ async def test_the_oldest_is_claimed_first(engine: Engine) -> None:
     assert claimed == created
 
 
+@in_one_lane
 async def test_the_more_urgent_is_claimed_before_the_older(engine: Engine) -> None:
     endpoint = await engine.endpoint()
     _, urgent = await engine.create_one(endpoint), await engine.create_one(endpoint)
@@ -66,7 +68,6 @@ async def claim_all(worker: Worker, endpoints: list[MadeEndpoint], quota: int) -
     return claims
 
 
-@at_both_levels
 async def test_claimers_at_once_share_the_work_without_duplicates(engine: Engine) -> None:
     endpoints = [await engine.endpoint() for _ in range(4)]
     created = {job.job_id for endpoint in endpoints for job in await engine.create(endpoint, 100)}
@@ -105,7 +106,7 @@ async def test_a_claim_says_when_the_execution_should_have_fired(engine: Engine)
     run_at = await engine.now() + timedelta(hours=1)
     await engine.create(endpoint, run_at=run_at)
     await engine.timers_come_due()
-    await engine.timers.promote(0)
+    await engine.promote()
     assert (await engine.claim_one(endpoint, await engine.worker())).scheduled_at == run_at
 
 
@@ -118,7 +119,7 @@ async def test_the_config_is_pinned_at_the_first_claim_and_kept_over_retries(eng
     first = await engine.claim_one(endpoint, worker)
     await change_config(engine, {"n": 3})
     await worker.queue.finalise([retrying(first)])
-    await engine.timers.promote(0)
+    await engine.promote()
     second = await engine.claim_one(endpoint, worker)
     assert second.config_revision_id == first.config_revision_id
     assert second.config_revision_id is not None

@@ -13,7 +13,6 @@ from taskexecutor_common.model.job import JobStatus
 from taskexecutor_common.model.state import ExecutionStatus
 from taskexecutor_common.store.database import Database
 from taskexecutor_common.store.jobs import JobStore
-from tests.integration.store.isolation import at_both_levels
 from tests.support.engine import NAMESPACE, REGION, Engine
 from tests.support.line import Cut, Line
 
@@ -71,7 +70,6 @@ async def test_endpoints_do_not_share_their_keys(engine: Engine) -> None:
     assert len(await engine.jobs.create_many(jobs)) == 2
 
 
-@at_both_levels
 async def test_of_many_writers_of_one_key_at_once_one_wins(engine: Engine) -> None:
     endpoint = await engine.endpoint()
     batches = [[engine.job(endpoint, key=f"key-{n}") for n in range(5)] for _ in range(8)]

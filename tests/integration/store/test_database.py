@@ -76,10 +76,10 @@ async def test_a_transaction_whose_commit_was_lost_is_ambiguous(engine: Engine, 
 
 
 async def test_a_database_that_is_away_is_unavailable_and_comes_back_by_itself(far_db: Database, line: Line) -> None:
-    line.take_down()
+    line.cut()
     with pytest.raises(Unavailable):
         await far_db.ping()
-    line.bring_up()
+    line.mend()
     assert await create_spec(far_db, "back", repeatable=True) is not None
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from taskexecutor_common.model.state import ExecutionStatus
 from taskexecutor_common.store.database import Database
-from tests.integration.store.isolation import at_both_levels
-from tests.support.engine import LANE, LOST, Engine, failed, retrying, succeeded
+from tests.support.engine import LOST, Engine, failed, retrying, succeeded
 from tests.support.line import Cut, Line
 
 
@@ -78,7 +77,7 @@ async def test_a_worker_that_never_held_the_claim_changes_nothing(engine: Engine
 async def test_an_older_attempt_of_the_same_worker_changes_nothing(engine: Engine) -> None:
     worker, claim = await engine.running()
     await worker.queue.finalise([retrying(claim)])
-    await engine.timers.promote(LANE)
+    await engine.promote()
     (again,) = await worker.queue.claim({claim.queue: 1})
     assert again.attempt_count == 2
     assert await worker.queue.finalise([succeeded(claim)]) == []
@@ -132,7 +131,6 @@ async def test_a_result_without_an_answer_whose_claim_was_lost_counts_as_lost(
     assert await engine.status(claim.execution_id) is ExecutionStatus.FAILED
 
 
-@at_both_levels
 async def test_of_a_result_and_a_reclaim_at_once_one_wins(engine: Engine) -> None:
     endpoint = await engine.endpoint(max_attempts=2)
     await engine.create(endpoint, 40)

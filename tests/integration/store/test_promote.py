@@ -7,8 +7,8 @@ from datetime import timedelta
 from uuid import UUID
 
 from taskexecutor_common.model.state import ExecutionStatus
-from tests.integration.store.isolation import at_both_levels
-from tests.support.engine import LANE, NAMESPACE, Engine, retrying
+from tests.integration.store.one_lane import LANE, in_one_lane
+from tests.support.engine import NAMESPACE, Engine, retrying
 
 
 async def later(engine: Engine, count: int = 1) -> list[UUID]:
@@ -19,8 +19,8 @@ async def later(engine: Engine, count: int = 1) -> list[UUID]:
 async def test_only_what_is_due_is_promoted(engine: Engine) -> None:
     (due,), (not_due,) = await later(engine), await later(engine)
     await engine.timers_come_due([due])
-    promotion = await engine.timers.promote(LANE)
-    assert list(promotion.moved.values()) == [1]
+    moved = await engine.promote()
+    assert list(moved.values()) == [1]
     assert await engine.waiting() == [due]
     assert await engine.waiting("timers") == [not_due]
     assert await engine.statuses([due, not_due]) == [ExecutionStatus.QUEUED, ExecutionStatus.PENDING]
@@ -30,16 +30,16 @@ async def test_a_promotion_says_which_queues_have_work(engine: Engine) -> None:
     await later(engine, 2)
     await later(engine, 3)
     await engine.timers_come_due()
-    promotion = await engine.timers.promote(LANE)
+    moved = await engine.promote()
     queues = {row[0]: row[1] for row in await engine.rows("SELECT queue, count(*) FROM ready_queue GROUP BY queue")}
-    assert promotion.moved == queues
-    assert sorted(promotion.moved.values()) == [2, 3]
+    assert moved == queues
+    assert sorted(moved.values()) == [2, 3]
 
 
 async def test_a_retry_stays_retrying_while_it_waits_to_be_claimed(engine: Engine) -> None:
     worker, claim = await engine.running()
     await worker.queue.finalise([retrying(claim)])
-    await engine.timers.promote(LANE)
+    await engine.promote()
     assert await engine.waiting() == [claim.execution_id]
     assert await engine.status(claim.execution_id) is ExecutionStatus.RETRYING
 
@@ -50,23 +50,15 @@ async def test_a_cancelled_execution_is_not_revived_by_its_promotion(engine: Eng
     timer = await engine.rows("SELECT lane, fire_at, execution_id, queue, priority FROM timers")
     await engine.executions.cancel(NAMESPACE, execution_id)
     await engine.rows("INSERT INTO timers VALUES (%s, %s, %s, %s, %s)", *timer[0])  # as if it had come between
-    await engine.timers.promote(LANE)
+    await engine.promote()
     assert await engine.status(execution_id) is ExecutionStatus.CANCELLED
 
 
-@at_both_levels
 async def test_two_promoters_at_once_move_each_timer_once(engine: Engine) -> None:
     created = [*await later(engine, 300), *await later(engine, 300)]
     await engine.timers_come_due()
-
-    async def promote_all() -> int:
-        moved = 0
-        while count := (await engine.timers.promote(LANE)).count:
-            moved += count
-        return moved
-
-    moved = await asyncio.gather(promote_all(), promote_all(), promote_all())
-    assert sum(moved) == len(created)
+    moved = await asyncio.gather(engine.promote(), engine.promote(), engine.promote())
+    assert sum(each.total() for each in moved) == len(created)
     assert sorted(await engine.waiting()) == sorted(created)
     assert await engine.waiting("timers") == []
 
@@ -76,18 +68,20 @@ async def test_what_another_promoter_has_in_its_hand_is_passed_over(engine: Engi
     await engine.timers_come_due()
     await engine.rows("BEGIN")
     await engine.rows("SELECT 1 FROM timers WHERE execution_id = %s FOR UPDATE", held)
-    promotion = await asyncio.wait_for(engine.timers.promote(LANE), timeout=5)
+    moved = await asyncio.wait_for(engine.promote(), timeout=5)
     await engine.rows("ROLLBACK")
-    assert list(promotion.moved.values()) == [1]
+    assert list(moved.values()) == [1]
     assert await engine.waiting() == [free]
 
 
+@in_one_lane
 async def test_one_promotion_is_bounded(engine: Engine) -> None:
     await later(engine, 600)
     await engine.timers_come_due()
     assert [(await engine.timers.promote(LANE)).count for _ in range(3)] == [500, 100, 0]
 
 
+@in_one_lane
 async def test_the_next_timer_is_told_by_the_databases_clock(engine: Engine) -> None:
     assert await engine.timers.next_timers([LANE]) == []
     await later(engine)
@@ -99,6 +93,7 @@ async def test_the_next_timer_is_told_by_the_databases_clock(engine: Engine) -> 
     assert late.due_in_ms <= -1000
 
 
+@in_one_lane
 async def test_a_promotion_tells_the_lanes_next_timer(engine: Engine) -> None:
     due = await later(engine)
     await engine.timers_come_due(due)

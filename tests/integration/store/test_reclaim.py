@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 from taskexecutor_common.model.state import ExecutionStatus
-from tests.integration.store.isolation import at_both_levels
 from tests.support.engine import LOST, Engine
 
 
@@ -87,7 +86,6 @@ async def test_a_lease_whose_execution_is_not_held_any_more_is_only_removed(engi
     assert await engine.status(claim.execution_id) is ExecutionStatus.RUNNING
 
 
-@at_both_levels
 async def test_two_reclaimers_at_once_take_each_execution_once(engine: Engine) -> None:
     endpoint = await engine.endpoint(max_attempts=2)
     await engine.create(endpoint, 50)

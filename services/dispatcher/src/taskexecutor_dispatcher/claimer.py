@@ -145,7 +145,8 @@ class Claimer:
     async def _claim(self, quotas: dict[UUID, int]) -> None:
         self._queues.take(quotas)
         try:
-            claims = await self._store.claim(quotas, small=self._is_shallow)
+            first_lanes = {queue: self._queues.first_lane(queue) for queue in quotas}
+            claims = await self._store.claim(quotas, first_lanes=first_lanes, small=self._is_shallow)
         except BaseException as error:
             # An ambiguous one may have been committed: then executions are RUNNING in this worker's name that it does not
             # know of.

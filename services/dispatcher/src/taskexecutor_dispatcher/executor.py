@@ -40,6 +40,9 @@ INTERRUPTED = Outcome(
     )
 )
 
+# The database was away. That is no fault of the job's, and nothing was sent: such an attempt does not count.
+UNREADABLE = Outcome(error=DeliveryError("INTERNAL_ERROR", "what the delivery needs could not be read"))
+
 
 class Executor:
     """Runs deliveries; each ends in a result for the completer, whatever happens, or in silence when it may not act.
@@ -135,18 +138,16 @@ class Executor:
             return Outcome(error=DeliveryError("INVALID_DESTINATION", str(error)), retryable=False)
         except TaskExecutorError as error:
             _log.warning("cannot prepare", execution_id=identity.execution_id, error=error.message)
-            return Outcome(error=DeliveryError("INTERNAL_ERROR", "what the delivery needs could not be read"))
+            return UNREADABLE
         except Exception:
             _log.exception("delivery failed in our own code", execution_id=identity.execution_id)
             return Outcome(error=DeliveryError("INTERNAL_ERROR", "the delivery failed inside the dispatcher"))
 
     def _give_up(self, claim: Claim, error: Exception) -> None:
-        """Without its endpoint revision nothing can be sent. A database that is away is no fault of the job."""
+        """Without its endpoint revision nothing can be sent."""
         _log.warning("endpoint revision unreadable", execution_id=execution_id_text(claim.execution_id), exc_info=error)
-        retryable = isinstance(error, TaskExecutorError)
-        outcome = Outcome(
-            error=DeliveryError("INTERNAL_ERROR", "the endpoint's settings could not be read"), retryable=retryable
-        )
+        broken = DeliveryError("INTERNAL_ERROR", "the endpoint's settings cannot be used")
+        outcome = UNREADABLE if isinstance(error, TaskExecutorError) else Outcome(error=broken, retryable=False)
         self._put(self._result(claim, RetryPolicy(), outcome, 0))
 
     async def _read_secrets(self, namespace: str, revision: Revision) -> dict[str, str]:
@@ -162,17 +163,18 @@ class Executor:
         """What follows from an outcome: success, another attempt, or the end."""
         delay = 0
         close_ms = _rest_ms(claim, policy, outcome)
+        is_counted = close_ms is None and not (outcome is UNREADABLE and _has_patience(claim, policy))
         if outcome.succeeded:
             next_status = ExecutionStatus.SUCCESS
         elif close_ms is not None:
             next_status, delay = ExecutionStatus.RETRYING, close_ms
-        elif _may_retry(claim, policy, outcome):
+        elif not is_counted or _may_retry(claim, policy, outcome):
             next_status = ExecutionStatus.RETRYING
             if outcome is not INTERRUPTED:
                 delay = retry_delay_ms(policy, claim.attempt_count, outcome.retry_after_ms, random.random)
         else:
             next_status = ExecutionStatus.FAILED
-        level, message = _log_row(claim, outcome, next_status, delay, is_counted=close_ms is None)
+        level, message = _log_row(claim, outcome, next_status, delay, is_counted=is_counted)
         return AttemptResult(
             execution_id=claim.execution_id,
             attempt_number=claim.attempt_count,
@@ -186,6 +188,7 @@ class Executor:
             log_message=message,
             is_receivers_fault=close_ms is None and outcome.is_receivers_fault,
             close_ms=close_ms,
+            is_counted=is_counted,
         )
 
 
@@ -221,8 +224,12 @@ def _rest_ms(claim: Claim, policy: RetryPolicy, outcome: Outcome) -> int | None:
         return None
     if outcome.error.status_code in policy.non_retryable_status_codes:
         return None
-    is_patience_over = claim.max_attempts - policy.max_attempts >= _MOST_UNCOUNTED_ATTEMPTS
-    return None if is_patience_over else min(outcome.retry_after_ms, policy.max_delay_ms) or None
+    return min(outcome.retry_after_ms, policy.max_delay_ms) or None if _has_patience(claim, policy) else None
+
+
+def _has_patience(claim: Claim, policy: RetryPolicy) -> bool:
+    """Whether an attempt may yet be left uncounted; each that was has made `max_attempts` grow."""
+    return claim.max_attempts - policy.max_attempts < _MOST_UNCOUNTED_ATTEMPTS
 
 
 def _masked(outcome: Outcome, mask: Mask) -> Outcome:
@@ -242,11 +249,13 @@ def _log_row(
         return None, None
     what = f"{error.type} {error.status_code}" if error.status_code is not None else error.type
     said = f"attempt {claim.attempt_count} of {claim.max_attempts} failed: {what}: {error.message.rstrip('.')}"
+    pause = f"{delay_ms / 1000:.3f} s"
+    if outcome is UNREADABLE and not is_counted:
+        return LogLevel.WARN, f"{said}; nothing was sent, this attempt does not count, and the next follows in {pause}"
     if not is_counted:
-        rest = f"{delay_ms / 1000:.3f} s"
-        return LogLevel.WARN, f"{said}; the receiver asks for a rest of {rest}, and this attempt does not count"
+        return LogLevel.WARN, f"{said}; the receiver asks for a rest of {pause}, and this attempt does not count"
     if next_status is ExecutionStatus.RETRYING:
-        return LogLevel.WARN, f"{said}; the next attempt follows in {delay_ms / 1000:.3f} s"
+        return LogLevel.WARN, f"{said}; the next attempt follows in {pause}"
     reason = "no attempts are left" if outcome.retryable else "this is not retried"
     if claim.attempt_count < claim.max_attempts and outcome.retryable:
         reason = "the retry policy does not retry this status"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Iterable, Mapping
 from uuid import UUID
 
@@ -24,10 +25,18 @@ class QueueSet:
 
     A queue whose endpoint has limits may give less although it is not empty. Where it stands is looked up (`note`): it
     waits here until it opens, or outside until something happens to it. The limits themselves are held by the claim.
+
+    A claim walks the lanes of a queue in order. While there is more than it can take, the next one begins at a lane chosen
+    by `pick_lane(lanes)`: otherwise a backlog in the low lanes would hold up the high ones for as long as it stands.
     """
 
-    def __init__(self, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, monotonic: Callable[[], float], *, lanes: int = 1, pick_lane: Callable[[int], int] = random.randrange
+    ) -> None:
         self._monotonic = monotonic
+        self._lanes = lanes
+        self._pick_lane = pick_lane
+        self._first_lanes: dict[UUID, int] = {}
         self._waiting: dict[UUID, None] = {}
         self._limited: set[UUID] = set()
         self._opening: dict[UUID, float] = {}
@@ -98,6 +107,10 @@ class QueueSet:
         share, extra = divmod(min(free, _MAX_BATCH), len(chunk))
         return {queue: min(share + (index < extra), chunk[queue]) for index, queue in enumerate(chunk)}
 
+    def first_lane(self, queue: UUID) -> int:
+        """The lane at which the next claim of a queue begins."""
+        return self._first_lanes.get(queue, 0)
+
     def take(self, quotas: Iterable[UUID]) -> None:
         """These are claimed from now: out of the set until `give_back`."""
         for queue in quotas:
@@ -107,8 +120,19 @@ class QueueSet:
         """Puts the queues that filled their quota at the back. Answers those with limits that did not: look at them."""
         short: list[UUID] = []
         for queue, quota in quotas.items():
-            if claimed.get(queue, 0) >= quota:
+            count = claimed.get(queue, 0)
+            began_at = self._first_lanes.pop(queue, 0)
+            if count >= quota:
                 self._waiting.setdefault(queue)
+                self._go_on(queue)
             elif queue in self._limited:
                 short.append(queue)
+                if count:  # the limit stopped it, as far as one can tell
+                    self._go_on(queue)
+            elif began_at:
+                self._waiting.setdefault(queue)  # the lanes below have not been looked at
         return short
+
+    def _go_on(self, queue: UUID) -> None:
+        if self._lanes > 1:
+            self._first_lanes[queue] = self._pick_lane(self._lanes)

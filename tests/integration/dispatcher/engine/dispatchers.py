@@ -130,7 +130,7 @@ async def a_dispatcher(
 
     claimer = Claimer(
         worker.queue,
-        QueueSet(time.monotonic),
+        QueueSet(time.monotonic, lanes=len(engine.lanes)),
         executor.deliver,
         slots=slots,
         poll_interval_sec=poll_interval_sec,

@@ -162,10 +162,10 @@ async def test_after_an_outage_the_work_goes_on_and_none_is_delivered_twice(
     async with running(dispatcher):
         created = [job.job_id for job in await engine.create(endpoint, 20)]
         await wait_until(lambda: dispatcher.target.at_once == 5)
-        line.take_down()
+        line.cut()
         gate.open()
         await wait_until(lambda: dispatcher.completer.problem() is not None, what="the outage is noticed")
-        line.bring_up()
+        line.mend()
         await wait_until(lambda: all_succeeded(engine))
     assert dispatcher.target.executions == dict.fromkeys(created, 1)
 

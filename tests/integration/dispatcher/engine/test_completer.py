@@ -74,12 +74,12 @@ async def test_results_outlast_an_outage(engine: Engine, far_db: Database, line:
     worker, claims = await claimed(engine, 10, far_db)
     completer = Completer(worker.queue, lambda _: None, lambda _: None)
     await completer.start()
-    line.take_down()
+    line.cut()
     for claim in claims:
         completer.put(succeeded(claim))
     await wait_until(completer.problem, what="the outage is noticed")
     assert completer.backlog == 10
-    line.bring_up()
+    line.mend()
     await wait_until(lambda: written(engine, claims))
     await wait_until(lambda: completer.problem() is None)
     await completer.stop()

@@ -12,7 +12,8 @@ from taskexecutor_common.crypto import KeyRing, generate_entry
 from taskexecutor_common.model.state import ExecutionStatus
 from taskexecutor_dispatcher.endpoints.base import DeliveryError, Outcome
 from tests.integration.dispatcher.engine.dispatchers import REFUSED, Dispatcher, Target, a_dispatcher, running
-from tests.support.engine import LANE, NAMESPACE, Engine, MadeEndpoint
+from tests.support.engine import NAMESPACE, Engine, MadeEndpoint
+from tests.support.faulty_database import OVERLOAD, Faults, FaultyDatabase
 from tests.support.waiting import wait_until
 
 URL = "http://127.0.0.1:9/"
@@ -55,7 +56,7 @@ async def test_the_last_attempt_makes_a_failure(engine: Engine) -> None:
     dispatcher = await a_dispatcher(engine, Target(refuse))
     await attempt(engine, dispatcher, endpoint)
     await engine.timers_come_due()
-    await engine.timers.promote(LANE)
+    await engine.promote()
     execution_id = await attempt(engine, await a_dispatcher(engine, Target(refuse)), endpoint)
     assert await engine.status(execution_id) is ExecutionStatus.FAILED
     assert await engine.attempts(execution_id) == [(1, "FAILED", "HTTP_ERROR"), (2, "FAILED", "HTTP_ERROR")]
@@ -101,7 +102,7 @@ async def test_all_attempts_see_the_config_of_the_first(engine: Engine) -> None:
     await attempt(engine, await a_dispatcher(engine, target), endpoint)
     await engine.setup.update_config(NAMESPACE, "settings", {"path": "second"}, lambda path: False)
     await engine.timers_come_due()
-    await engine.timers.promote(LANE)
+    await engine.promote()
     await attempt(engine, await a_dispatcher(engine, target), endpoint)
     assert [request.url for request in target.requests] == [URL + "first"] * 2
 
@@ -134,6 +135,28 @@ async def test_an_error_of_our_own_ends_in_a_result_too(engine: Engine) -> None:
     execution_id = await attempt(engine, await a_dispatcher(engine, Target(stumble)), endpoint)
     assert await engine.status(execution_id) is ExecutionStatus.RETRYING
     assert await engine.attempts(execution_id) == [(1, "FAILED", "INTERNAL_ERROR")]
+
+
+@pytest.mark.parametrize("unreadable", ["get_endpoint_revision", "get_encrypted_secret"])
+async def test_a_database_that_is_away_costs_no_attempt(engine: Engine, database_url: str, unreadable: str) -> None:
+    """Nothing was sent, and nobody but us is to blame: a job with a single attempt survives it."""
+    keys = KeyRing.parse(generate_entry())
+    key_id, encrypted = keys.encrypt("hunter2-hunter2", namespace=NAMESPACE, name="token")
+    await engine.setup.create_secret(NAMESPACE, "token", key_id, encrypted)
+    spec = {"url": URL, "method": "GET", "headers": {"Authorization": "Bearer {{secret.token}}"}}
+    endpoint = await engine.endpoint(spec=spec, max_attempts=1)
+    await engine.create(endpoint)
+    faults = Faults(seed=1, rate=1.0, kinds=OVERLOAD, only=[unreadable])
+    faulty = FaultyDatabase(database_url, faults, pool_size=2, application_name="faulty")
+    await faulty.open()
+    target = Target()
+    execution_id = await attempt(engine, await a_dispatcher(engine, target, db=faulty, keys=keys), endpoint)
+    await faulty.close()
+    assert target.delivered == []
+    execution = await engine.execution(execution_id)
+    assert (execution.status, execution.attempt_count, execution.max_attempts) == (ExecutionStatus.RETRYING, 1, 2)
+    (log,) = await engine.executions.list_logs(execution_id, (0, 0), 10)
+    assert "this attempt does not count" in log.message
 
 
 @pytest.mark.parametrize(("asked_ms", "least_sec", "most_sec"), [(30_000, 30, 31), (3_600_000, 60, 61)])

@@ -53,9 +53,9 @@ async def test_who_cannot_reach_the_database_is_fenced_until_a_beat_gets_through
     heartbeat: Heartbeat, line: Line
 ) -> None:
     await heartbeat.start()
-    line.take_down()
+    line.cut()
     await wait_until(lambda: heartbeat.is_fenced, what="the fence")
-    line.bring_up()
+    line.mend()
     await wait_until(lambda: not heartbeat.is_fenced, what="a beat")
 
 

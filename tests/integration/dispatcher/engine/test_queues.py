@@ -125,3 +125,79 @@ def test_a_hint_does_not_let_a_queue_jump_ahead_or_fall_back() -> None:
     queues.add([first, second, third])
     queues.add([third, first])
     assert list(claim(queues, 2)) == [first, second]
+
+
+# --- lanes: a claim walks them in order from the one where it begins ---
+
+
+def rotating(*picked: int) -> QueueSet:
+    """A set that begins at these lanes, one after the other, where it may choose."""
+    lanes = iter(picked)
+    return QueueSet(time.monotonic, lanes=16, pick_lane=lambda _: next(lanes, 0))
+
+
+def claim_from(queues: QueueSet) -> int:
+    """At which lane a claim of the only queue begins."""
+    (queue,) = named(1)
+    first = queues.first_lane(queue)
+    claim(queues, 10)
+    return first
+
+
+def gave(queues: QueueSet, count: int) -> list[uuid.UUID]:
+    """What the claim of ten got."""
+    return queues.give_back(dict.fromkeys(named(1), 10), dict.fromkeys(named(1), count))
+
+
+def test_a_queue_with_a_backlog_begins_at_another_lane_each_time() -> None:
+    queues = rotating(7, 3)
+    queues.add(named(1))
+    begun = []
+    for _ in range(3):
+        begun.append(claim_from(queues))
+        gave(queues, 10)
+    assert begun == [0, 7, 3]
+
+
+def test_a_queue_that_ran_dry_above_its_first_lane_is_looked_at_from_the_lowest_once_more() -> None:
+    queues = rotating(7)
+    queues.add(named(1))
+    claim_from(queues)
+    gave(queues, 10)
+    assert claim_from(queues) == 7
+    gave(queues, 4)
+    assert queues
+    assert claim_from(queues) == 0
+    gave(queues, 0)
+    assert not queues
+
+
+def test_an_endpoint_that_is_held_back_by_its_limits_goes_on_from_lane_to_lane() -> None:
+    queues = rotating(7, 3)
+    queues.add_limited(named(1))
+    begun = []
+    for _ in range(3):
+        begun.append(claim_from(queues))
+        assert gave(queues, 2) == named(1)
+        queues.add(named(1))
+    assert begun == [0, 7, 3]
+
+
+def test_an_endpoint_with_limits_that_gave_nothing_is_looked_at_from_the_lowest_lane() -> None:
+    queues = rotating(7)
+    queues.add_limited(named(1))
+    claim_from(queues)
+    gave(queues, 2)
+    queues.add(named(1))
+    assert claim_from(queues) == 7
+    gave(queues, 0)
+    queues.add(named(1))
+    assert claim_from(queues) == 0
+
+
+def test_with_one_lane_every_claim_begins_there() -> None:
+    queues = QueueSet(time.monotonic)
+    queues.add(named(1))
+    for _ in range(3):
+        assert claim_from(queues) == 0
+        gave(queues, 10)

@@ -96,7 +96,9 @@ class AttemptResult:
     is_receivers_fault: bool = False
     """Counts against the endpoint's circuit breaker."""
     close_ms: int | None = None
-    """The receiver wants a rest: its endpoint sends nothing for so long, and this attempt does not count as one."""
+    """The receiver wants a rest: its endpoint sends nothing for so long."""
+    is_counted: bool = True
+    """False: it says nothing of this delivery, and is not one of the attempts that the execution has."""
 
 
 class Finalised(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from uuid import UUID
 
 import orjson
@@ -13,6 +14,8 @@ from taskexecutor_common.errors import AmbiguousResult
 from taskexecutor_common.model.execution import AttemptResult, Claim, Finalised, QueueState
 from taskexecutor_common.observability import metrics
 from taskexecutor_common.store.database import SMALL_BATCH, Database
+
+_LOWEST: Mapping[UUID, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,11 @@ class QueueStore:
         """Those of `queues` that have work."""
         return await self._db.fetch_all("look_at_queues", QueueState, small=True, queues=list(queues))
 
-    async def claim(self, quotas: Mapping[UUID, int], *, small: bool = False) -> list[Claim]:
-        """Takes up to `quotas[queue]` executions of each queue, as far as its endpoint's limits allow. `small`: there
-        are believed to be few.
+    async def claim(
+        self, quotas: Mapping[UUID, int], *, first_lanes: Mapping[UUID, int] = _LOWEST, small: bool = False
+    ) -> list[Claim]:
+        """Takes up to `quotas[queue]` executions of each queue, as far as its endpoint's limits allow. Lanes are walked in
+        order from `first_lanes[queue]`, the lowest where it is not said. `small`: there are believed to be few.
 
         Raises AmbiguousResult when the answer was lost: what was claimed by then is found by `find_held`.
         """
@@ -49,6 +54,7 @@ class QueueStore:
             Claim,
             queues=list(quotas.keys()),
             quotas=list(quotas.values()),
+            first_lanes=[first_lanes.get(queue, 0) for queue in quotas],
             worker_id=self._worker_id,
             grace_ms=self._grace_ms,
             repeatable=False,

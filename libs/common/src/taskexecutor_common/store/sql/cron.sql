@@ -59,7 +59,8 @@ SELECT c.queue, c.lane, c.priority, now(), c.execution_id FROM created AS c
 RETURNING queue, execution_id;
 
 -- name: create_cron_job
--- A cron job with its schedule; `next_run_at` comes computed. No row back: the endpoint changed meanwhile.
+-- A cron job with its schedule; `next_run_at` comes computed. No row back: the endpoint or its payload spec is no longer what
+-- the caller checked the input against.
 WITH j AS (
     INSERT INTO jobs (job_id, namespace, region, lane, endpoint_id, endpoint, endpoint_type, endpoint_revision, trigger_type,
         version, root_job_id, previous_version_id, input, cron_expression, cron_timezone, cron_starts_at, cron_ends_at,
@@ -69,7 +70,10 @@ WITH j AS (
         %(cron_expression)s::text, %(cron_timezone)s::text, %(cron_starts_at)s::timestamptz, %(cron_ends_at)s::timestamptz,
         %(catch_up)s::text, %(request_id)s::text
     FROM endpoints AS p
+    JOIN endpoint_revisions AS v ON v.endpoint_id = p.endpoint_id AND v.revision = p.revision
     WHERE p.endpoint_id = %(endpoint_id)s::uuid AND p.revision = %(endpoint_revision)s::integer AND p.deleted_at IS NULL
+        AND (v.payload_spec IS NULL OR %(schema_revision_id)s::uuid = (
+            SELECT s.revision_id FROM payload_specs AS s WHERE s.namespace = p.namespace AND s.name = v.payload_spec))
     ON CONFLICT (job_id) DO NOTHING
     RETURNING job_id, lane, endpoint_id
 )

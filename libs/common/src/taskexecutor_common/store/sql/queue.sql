@@ -3,6 +3,7 @@
 -- name: claim_executions
 -- The claimer takes up to `quotas[i]` executions of `queues[i]` under leases of this worker, oldest and most urgent first.
 -- LATERAL with a limit per queue: each queue is one short walk of the primary key, however long its neighbours are.
+-- The walk begins at the lane that the claimer says, so that a backlog in the low lanes does not hold up the high ones.
 -- A cancelled execution may have left its queue row: the status guard drops it here.
 -- An endpoint with limits is claimed for by one dispatcher at a time, which holds the row that counts; the others pass it by.
 WITH gates AS MATERIALIZED (
@@ -15,10 +16,10 @@ WITH gates AS MATERIALIZED (
     LIMIT 100
     FOR UPDATE SKIP LOCKED
 ), wanted AS MATERIALIZED (
-    SELECT w.queue, least(w.quota, CASE WHEN f.is_limited THEN greatest(0, least(
+    SELECT w.queue, w.first_lane, least(w.quota, CASE WHEN f.is_limited THEN greatest(0, least(
         g.max_in_flight - g.in_flight, floor(g.tokens), CASE WHEN g.circuit = 'OPEN' THEN 1 - g.in_flight END, w.quota
     ))::bigint END) AS quota
-    FROM unnest(%(queues)s::uuid[], %(quotas)s::bigint[]) AS w (queue, quota)
+    FROM unnest(%(queues)s::uuid[], %(quotas)s::bigint[], %(first_lanes)s::smallint[]) AS w (queue, quota, first_lane)
     LEFT JOIN endpoint_flow AS f ON f.endpoint_id = w.queue
     LEFT JOIN gates AS g ON g.endpoint_id = w.queue
     WHERE CASE WHEN f.is_limited THEN g.is_open
@@ -31,7 +32,7 @@ WITH gates AS MATERIALIZED (
         SELECT r.queue, r.lane, r.priority, r.ready_at, r.execution_id
         -- postgres: SELECT r.ctid AS place
         FROM ready_queue AS r
-        WHERE r.queue = w.queue
+        WHERE r.queue = w.queue AND r.lane >= w.first_lane
         ORDER BY r.lane, r.priority, r.ready_at, r.execution_id
         LIMIT w.quota
         FOR UPDATE SKIP LOCKED
@@ -97,14 +98,14 @@ LIMIT 1000;
 -- that lost its claim gets no row back and changes nothing.
 WITH r AS MATERIALIZED (
     SELECT x.execution_id, x.attempt_number, x.attempt_status, x.next_status, x.retry_delay_ms, x.duration_ms,
-        x.output, x.error, x.log_level, x.log_message, x.is_receivers_fault, x.close_ms
+        x.output, x.error, x.log_level, x.log_message, x.is_receivers_fault, x.close_ms, x.is_counted
     FROM jsonb_to_recordset(%(results)s::jsonb) AS x (execution_id uuid, attempt_number integer, attempt_status text,
         next_status text, retry_delay_ms bigint, duration_ms bigint, output jsonb, error jsonb, log_level text, log_message text,
-        is_receivers_fault boolean, close_ms bigint)
+        is_receivers_fault boolean, close_ms bigint, is_counted boolean)
 ), done AS (
     UPDATE executions AS e
     SET status = r.next_status, worker_id = NULL, duration_ms = r.duration_ms,
-        max_attempts = e.max_attempts + CASE WHEN r.close_ms IS NULL THEN 0 ELSE 1 END,
+        max_attempts = e.max_attempts + CASE WHEN r.is_counted THEN 0 ELSE 1 END,
         run_at = CASE WHEN r.next_status = 'RETRYING' THEN now() + r.retry_delay_ms * interval '1 millisecond' ELSE e.run_at END,
         completed_at = CASE WHEN r.next_status = 'RETRYING' THEN NULL ELSE now() END
     FROM r
