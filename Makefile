@@ -73,6 +73,19 @@ test-unit: dev ## Run the tests that start no whole system
 test-one: dev ## Run some tests: make test-one T=tests/unit/local
 	@$(BIN)/pytest -v $(T)
 
+# Each round draws new examples and stops at the first that fails; a round takes one to two minutes.
+fuzz: dev ## Fuzz at random for MINUTES=10, in rounds of TIMES=5 times what the suite tries
+	@end=$$(( $$(date +%s) + 60 * $(or $(MINUTES),10) )); \
+	while TE_FUZZ_TIMES=$(or $(TIMES),5) $(BIN)/pytest -q -x tests/fuzz; do \
+		[ $$(date +%s) -lt $$end ] || exit 0; \
+	done; exit 1
+
+chaos: dev ## Break every part on purpose and audit what is left; S='killed': some scenarios
+	@TE_CHAOS=all $(BIN)/pytest tests/chaos --ignore tests/chaos/test_soak.py -q $(if $(S),-k '$(S)')
+
+soak: dev ## A fault every few seconds for MINUTES=10 under JOBS=100000, then the audit
+	@TE_CHAOS=all TE_SOAK_MINUTES=$(or $(MINUTES),10) TE_SOAK_JOBS=$(or $(JOBS),100000) $(BIN)/pytest tests/chaos/test_soak.py -q
+
 # --- speed ---
 
 # The peers get environments of their own, which are filled from the same index.
@@ -87,7 +100,7 @@ bench-report: .venv/.bench ## Rewrite the figures in docs/performance.md; R=FILE
 # --- what a change must hold to ---
 
 check: lint test-unit ## Lint, then the unit tests
-lint: style types layers proto-check gen-check ## Every check that runs no code
+lint: style types layers sql proto-check gen-check ## Every check that runs no code
 
 fmt: dev ## Format, and fix what can be fixed
 	@$(BIN)/ruff format
@@ -102,6 +115,17 @@ types: dev ## Check types
 
 layers: dev ## Check who imports whom
 	@$(BIN)/lint-imports --no-logo
+
+sql: dev ## Check the SQL against its rules; runs no database
+	@$(BIN)/pytest -q tests/contract/test_sql_rules.py
+
+# Built once, by hand: it is large, and few have Go.
+CRDB_PARSER = github.com/cockroachdb/cockroachdb-parser/pkg/sql/parser@v0.25.2
+
+crdb-grammar: dev ## Have CockroachDB's own parser read the SQL; needs Go, and minutes the first time
+	@mkdir -p .venv/crdb_parser && cp tests/tools/crdb_parser/main.go .venv/crdb_parser/
+	@cd .venv/crdb_parser && { test -f go.mod || go mod init crdb_parser; } && go get $(CRDB_PARSER) && go build -o ../bin/crdb_parser .
+	@$(BIN)/pytest -q tests/contract/test_crdb_grammar.py
 
 # --- the contract ---
 
@@ -133,5 +157,5 @@ clean: ## Remove what can be made again; .data stays
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis bench/.cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup dev run migrate test test-unit test-one bench bench-report check lint fmt style types layers
+.PHONY: help setup dev run migrate test test-unit test-one fuzz bench bench-report check lint fmt style types layers sql crdb-grammar
 .PHONY: gen gen-check proto-check proto-baseline lock clean
