@@ -23,6 +23,7 @@ Friday) and `MON#2` (second Monday) are understood.
 from __future__ import annotations
 
 import difflib
+import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -54,6 +55,8 @@ _FIELDS = {
     "month": "1-12 or JAN-DEC",
     "day-of-week": "0-7 (0 and 7 are Sunday) or SUN-SAT, also 5L and MON#2",
 }
+
+_RANGE_WITH_STEP = re.compile(r"(\w+)-(\w+)/[0-9]+")
 
 _MAX_EXPRESSION_CHARS = 256
 _MAX_SHOWN_CHARS = 60
@@ -212,7 +215,14 @@ def _expand(expression: str) -> str:
         if not _is_readable(parts[position], position):
             part = _shown(parts[position])
             raise _bad_cron(f"{part} is no {name}; right are {allowed}, lists, ranges, * and steps such as */5.")
-    return " ".join(parts)
+    return " ".join(",".join(map(_without_idle_step, part.split(","))) for part in parts)
+
+
+def _without_idle_step(item: str) -> str:
+    """`16-16/3` as `16`: `cronsim` takes a range of one for a beginning, and steps on to the end of the field."""
+    match = _RANGE_WITH_STEP.fullmatch(item)
+    is_range_of_one = match and match[1].lstrip("0").upper() == match[2].lstrip("0").upper()
+    return match[1] if match and is_range_of_one else item
 
 
 def _expand_alias(alias: str) -> str:

@@ -7,7 +7,6 @@ the check is there so that a damaged or foreign one is refused and not silently 
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -22,9 +21,38 @@ RowT = TypeVar("RowT")
 
 _CHECKSUM_BYTES = 12
 END_OF_TIME = datetime(9999, 12, 31, tzinfo=UTC)
-LAST_NAME = "\x7f"
-"""Sorts after every resource name."""
-LAST_ID = UUID(int=2**128 - 1)
+NEWEST_BY_NAME = (END_OF_TIME, "\x7f")
+"""Where a list by (created_at, name) begins: behind everything."""
+NEWEST_BY_ID = (END_OF_TIME, UUID(int=2**128 - 1))
+"""Where a list by (created_at, id) begins."""
+LARGEST_NUMBER = 2**31 - 1
+
+Part = Callable[[Any], Any]
+"""Reads one part of a key. Raises ValueError or TypeError for what is no such part."""
+
+
+def instant(part: Any) -> datetime:
+    """A time, with its offset."""
+    return datetime.fromisoformat(part).astimezone(UTC)
+
+
+def name(part: Any) -> str:
+    """Text that the database can compare with."""
+    if not isinstance(part, str) or "\x00" in part:
+        raise ValueError
+    return part
+
+
+def identifier(part: Any) -> UUID:
+    """A UUID."""
+    return UUID(name(part))
+
+
+def number(part: Any) -> int:
+    """What the database can compare an integer with."""
+    if not isinstance(part, int) or not 0 <= part <= LARGEST_NUMBER:
+        raise ValueError
+    return part
 
 
 def _checksum(list_name: str, filters: Sequence[Any], body: bytes) -> bytes:
@@ -38,8 +66,11 @@ def write_cursor(list_name: str, filters: Sequence[Any], key: Sequence[Any]) -> 
     return base64.urlsafe_b64encode(_checksum(list_name, filters, body) + body).decode().rstrip("=")
 
 
-def read_cursor(request: Any, list_name: str, filters: Sequence[Any]) -> list[Any] | None:
-    """The key in a request's cursor; None for the first page. Raises InvalidRequest for any other list's."""
+def read_cursor(request: Any, list_name: str, filters: Sequence[Any], *parts: Part) -> tuple[Any, ...] | None:
+    """The key in a request's cursor, which has these parts; None for the first page.
+
+    Raises InvalidRequest for the cursor of any other list, and for a forged one that holds something else.
+    """
     if not request.HasField("cursor"):
         return None
     text = request.cursor
@@ -48,17 +79,10 @@ def read_cursor(request: Any, list_name: str, filters: Sequence[Any]) -> list[An
         body = raw[_CHECKSUM_BYTES:]
         genuine = raw[:_CHECKSUM_BYTES] == _checksum(list_name, filters, body)
         canonical = base64.urlsafe_b64encode(raw).decode().rstrip("=") == text
-        key = orjson.loads(body) if genuine and canonical else None
-    except (binascii.Error, ValueError):
-        key = None
-    if not isinstance(key, list):
-        raise InvalidRequest("cursor: is damaged, or belongs to another list or filter", field="cursor")
-    return key
-
-
-def time_key(key: Sequence[Any] | None, last: Any, parse: Callable[[str], Any]) -> tuple[datetime, Any]:
-    """(created_at, name or id) of a cursor; the first page begins behind everything."""
-    return (END_OF_TIME, last) if key is None else (datetime.fromisoformat(key[0]), parse(key[1]))
+        key: Any = orjson.loads(body) if genuine and canonical else None
+        return tuple(read(part) for read, part in zip(parts, key, strict=True))
+    except (ValueError, TypeError, OverflowError):
+        raise InvalidRequest("cursor: is damaged, or belongs to another list or filter", field="cursor") from None
 
 
 def cut(

@@ -1,0 +1,32 @@
+"""The public API against a model of the brief: any sequence of calls is answered as the model says, and nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import Phase, seed
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.fuzz.bounds import bounded, seeds
+from tests.fuzz.machine import ApiMachine
+from tests.fuzz.world import World
+
+pytestmark = pytest.mark.e2e
+
+RUNS = 6
+CALLS = 40
+# Each seed has one run drawn at random, after the plainest one there is: of several, most would be variations of the first.
+EXAMPLES = 2
+# Explaining a failure takes many more runs, and its notes tell more.
+PHASES = [phase for phase in Phase if phase is not Phase.explain]
+
+
+@pytest.mark.parametrize("number", seeds(RUNS))
+def test_any_sequence_of_calls_is_answered_as_the_model_says(new_world: Callable[[], World], number: int) -> None:
+    @seed(number)
+    def machine() -> ApiMachine:
+        return ApiMachine(new_world())
+
+    settings = bounded(EXAMPLES, stateful_step_count=CALLS, phases=PHASES, report_multiple_bugs=False)
+    run_state_machine_as_test(machine, settings=settings)
