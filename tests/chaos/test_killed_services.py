@@ -69,7 +69,7 @@ async def test_a_frozen_dispatcher_thaws_after_its_lease(begin: Begin) -> None:
         load = asyncio.create_task(running.load.run(JOBS, PER_SEC))
 
         async def has_its_hands_full() -> bool:
-            return await held_by(running, "dispatcher") >= HANDFUL
+            return running.targets.count > 3 * HANDFUL and await held_by(running, "dispatcher") >= HANDFUL
 
         await wait_until(has_its_hands_full, 30, "deliveries under way")
         running.fleet.freeze("dispatcher")
