@@ -20,7 +20,7 @@ def test_every_test_that_the_page_names_exists() -> None:
 
 
 def test_every_promise_names_what_holds_it() -> None:
-    promises = PROMISE.findall(PAGE)
+    promises = PROMISE.findall(PAGE.partition("## What was broken")[0])
     assert len(promises) > 25
     assert [
         promise
