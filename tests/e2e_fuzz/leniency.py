@@ -18,6 +18,7 @@ _FAULTS_BEYOND_SHAPE = re.compile(
     r"""
       cursor:\ is\ damaged                      # only a list itself knows its cursors
     | ends_at:\ must\ lie\ after\ starts_at     # compares two fields
+    | expires_at:\ lies\ in\ the\ past         # compares with the clock
     | type:\ an\ endpoint\ keeps\ its\ type     # compares with what is stored
     | spec\.                                    # templates, header names, topics, keys, the stored type's own fields
     """,
