@@ -73,7 +73,7 @@ test-unit: dev ## Run the tests that start no whole system
 test-one: dev ## Run some tests: make test-one T=tests/unit/local
 	@$(BIN)/pytest -v $(T)
 
-# Each round draws new examples and stops at the first that fails; a round takes one to two minutes.
+# Each round draws new examples and stops at the first test that fails; a round takes two to three minutes.
 fuzz: dev ## Fuzz at random for MINUTES=10, in rounds of TIMES=5 times what the suite tries
 	@end=$$(( $$(date +%s) + 60 * $(or $(MINUTES),10) )); \
 	while TE_FUZZ_TIMES=$(or $(TIMES),5) $(BIN)/pytest -q -x tests/fuzz; do \

@@ -12,7 +12,7 @@ TIMES = int(os.environ.get("TE_FUZZ_TIMES", "1"))
 """So many times the examples of the suite. More than one: they are drawn at random, and what failed is tried first."""
 
 
-def bounded(examples: int, **more: Any) -> settings:
+def bounded(examples: int) -> settings:
     """Settings for `examples` in the suite. What fails is printed with a line that makes it fail again."""
     in_suite: dict[str, Any] = {"derandomize": True, "database": None}
     at_random: dict[str, Any] = {"derandomize": False}
@@ -22,7 +22,6 @@ def bounded(examples: int, **more: Any) -> settings:
         print_blob=True,
         suppress_health_check=list(HealthCheck),
         **(in_suite if TIMES == 1 else at_random),
-        **more,
     )
 
 

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 
 import psycopg
 import pytest
@@ -18,6 +19,7 @@ from taskexecutor_common.store.database import Database
 from taskexecutor_local.stack import Stack, running_stack
 from tests.fuzz.conversation import Conversation
 from tests.fuzz.world import World
+from tests.support import components
 from tests.support.receiver import Receiver, running_receiver
 
 # Time is turned behind the scheduler's back, so nothing tells it to look.
@@ -35,6 +37,7 @@ def receiver() -> Iterator[Receiver]:
 async def stack(tmp_path_factory: pytest.TempPathFactory, receiver: Receiver) -> AsyncIterator[Stack]:
     """What `make run` starts. It is stopped before the receiver, so that no connection is left there."""
     async with running_stack(tmp_path_factory.mktemp("fuzz") / "data", environment=_ENVIRONMENT) as stack:
+        components.note("hypothesis", version("hypothesis"))
         yield stack
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import Phase, seed
+from hypothesis import Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.fuzz.bounds import bounded, seeds
@@ -16,10 +16,15 @@ pytestmark = pytest.mark.e2e
 
 RUNS = 6
 CALLS = 40
-# Each seed has one run drawn at random, after the plainest one there is: of several, most would be variations of the first.
-EXAMPLES = 2
-# Explaining a failure takes many more runs, and its notes tell more.
-PHASES = [phase for phase in Phase if phase is not Phase.explain]
+# Each run is seeded by itself: of several from one seed, most would be variations of the first. The first of the two examples
+# is the plainest there is, the second is drawn. Explaining a failure takes many more runs, and its notes tell more.
+SETTINGS = settings(
+    bounded(RUNS),
+    max_examples=2,
+    stateful_step_count=CALLS,
+    phases=[phase for phase in Phase if phase is not Phase.explain],
+    report_multiple_bugs=False,
+)
 
 
 @pytest.mark.parametrize("number", seeds(RUNS))
@@ -28,5 +33,4 @@ def test_any_sequence_of_calls_is_answered_as_the_model_says(new_world: Callable
     def machine() -> ApiMachine:
         return ApiMachine(new_world())
 
-    settings = bounded(EXAMPLES, stateful_step_count=CALLS, phases=PHASES, report_multiple_bugs=False)
-    run_state_machine_as_test(machine, settings=settings)
+    run_state_machine_as_test(machine, settings=SETTINGS)
