@@ -19,7 +19,6 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import psycopg
 
@@ -187,7 +186,7 @@ class Fleet:
         target = f"{LOOPBACK}:{listen}"
         wrong = {**self._wrong.get(kind, {}), **self._wrong.get(name, {})}
         own = {
-            "TE_DATABASE_URL": self._by_way_of(to_database),
+            "TE_DATABASE_URL": to_database.database_url(self._server.dsn),
             "TE_LISTEN_ADDR" if kind == "api" else "TE_INTERNAL_LISTEN_ADDR": target,
             "TE_ADVERTISE_ADDR": to_it.address,
             "TE_METRICS_ADDR": f"{LOOPBACK}:{metrics}",
@@ -205,15 +204,9 @@ class Fleet:
         )
         return Member(kind, self._process(program), listen, to_database, to_it)
 
-    def _by_way_of(self, link: Link) -> str:
-        parts = urlsplit(self._server.dsn)
-        login = parts.netloc.rpartition("@")[0]
-        return f"postgresql://{login}@{link.address}{parts.path}?sslmode=disable&gssencmode=disable"
-
     def _environment(self) -> dict[str, str]:
-        ours = {name: value for name, value in os.environ.items() if not name.startswith(("TE_", "PG"))}
         return {
-            **ours,
+            **_foreign_environment(),
             "TE_SECRET_ENCRYPTION_KEY": self._folder.kept("secret_encryption_key", generate_entry),
             "TE_EGRESS_ALLOW": "loopback",
             "PYTHONUNBUFFERED": "1",

@@ -31,8 +31,9 @@ class Line(Link):
     """Connections to the database at `url` through here; see `open_line`."""
 
     def __init__(self, url: str) -> None:
-        self._parts = urllib.parse.urlsplit(url)
-        super().__init__(self._parts.hostname or "", self._parts.port or 5432)
+        parts = urllib.parse.urlsplit(url)
+        super().__init__(parts.hostname or "", parts.port or 5432)
+        self._url = url
         self._planned: Cut | None = None
         self.cuts = 0
         """How often a plan was carried out."""
@@ -40,8 +41,7 @@ class Line(Link):
     @property
     def url(self) -> str:
         """The database, by way of this line."""
-        login = self._parts.netloc.rpartition("@")[0]
-        return f"postgresql://{login}@{self.address}{self._parts.path}?sslmode=disable&gssencmode=disable"
+        return self.database_url(self._url)
 
     def plan(self, cut: Cut) -> None:
         """Cuts the connection that carries the next statement, once."""

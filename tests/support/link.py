@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+import urllib.parse
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -37,6 +38,12 @@ class Link:
     def address(self) -> str:
         """The same as host:port."""
         return f"127.0.0.1:{self.port}"
+
+    def database_url(self, url: str) -> str:
+        """The URL of a database at this link's end, by way of this link."""
+        parts = urllib.parse.urlsplit(url)
+        login = parts.netloc.rpartition("@")[0]
+        return f"postgresql://{login}@{self.address}{parts.path}?sslmode=disable&gssencmode=disable"
 
     def cut(self) -> None:
         """Resets all connections and takes no new ones until `mend`."""
