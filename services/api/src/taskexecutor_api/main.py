@@ -56,7 +56,7 @@ def build(settings: ApiSettings) -> list[Service]:
     """All parts in the order of their start."""
     opened = OpenDatabase(settings, "api", settings.db_pool_size)
     instances = InstanceStore(opened.database, settings.region, int(DEAD_AFTER_SEC * 1000))
-    tls = Tls(settings.tls) if settings.tls else None
+    tls = Tls.of(settings.tls)
     dispatchers = DispatcherHints(lambda: instances.list_live("dispatcher"), tls)
     schedulers = SchedulerHints(lambda: instances.list_live("scheduler"), tls)
     writer = JobWriter(JobStore(opened.database, settings.region))

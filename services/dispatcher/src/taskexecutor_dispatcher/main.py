@@ -55,7 +55,7 @@ def build(settings: DispatcherSettings) -> list[Service]:
     database = opened.database
     instances = InstanceStore(database, settings.region, int(DEAD_AFTER_SEC * 1000))
     store = QueueStore(database, worker_id, settings.lease_grace_ms)
-    tls = Tls(settings.tls) if settings.tls else None
+    tls = Tls.of(settings.tls)
     hints = SchedulerHints(lambda: instances.list_live("scheduler"), tls)
     revisions = Revisions(
         EndpointStore(database),

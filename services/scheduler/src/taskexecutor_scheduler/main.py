@@ -35,7 +35,7 @@ def build(settings: SchedulerSettings) -> list[Service]:
     opened = OpenDatabase(settings, "scheduler", settings.db_pool_size)
     instances = InstanceStore(opened.database, settings.region, int(DEAD_AFTER_SEC * 1000))
     timers = TimerStore(opened.database)
-    tls = Tls(settings.tls) if settings.tls else None
+    tls = Tls.of(settings.tls)
     hints = DispatcherHints(lambda: instances.list_live("dispatcher"), tls)
     lanes = range(settings.lanes)
     clock = Clock()

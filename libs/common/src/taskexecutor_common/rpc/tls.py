@@ -41,6 +41,11 @@ class Tls:
         self._shown = self._identity
         self._for_channels = _channel_credentials(self._identity)
 
+    @classmethod
+    def of(cls, files: TlsFiles | None) -> Tls | None:
+        """Of the files that a service is set up with; None where it has none, and speaks clear text."""
+        return None if files is None else cls(files)
+
     def server_credentials(self) -> grpc.ServerCredentials:
         """For a port on which only callers with a certificate are heard."""
         # grpc asks for the configuration before each handshake, from a thread of its own.
