@@ -235,11 +235,11 @@ class Engine:
 
     # --- being a scheduler ---
 
-    async def promote(self) -> Counter[uuid.UUID]:
-        """Promotes all that is due, lane after lane. Answers how many went to each queue."""
+    async def promote(self, *, ahead_ms: int = 0) -> Counter[uuid.UUID]:
+        """Promotes all that is due within `ahead_ms`, lane after lane. Answers how many went to each queue."""
         moved: Counter[uuid.UUID] = Counter()
         for lane in self.lanes:
-            while (promotion := await self.timers.promote(lane)).moved:
+            while (promotion := await self.timers.promote(lane, ahead_ms=ahead_ms)).moved:
                 moved.update(promotion.moved)
         return moved
 

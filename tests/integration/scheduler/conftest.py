@@ -12,6 +12,7 @@ from tests.support.engine import Engine
 from tests.support.hints import HintedQueues
 
 INTERVAL_SEC = 60.0  # so that what happens sooner was not the interval's doing
+AHEAD_SEC = 20.0
 
 
 def lanes_of(engine: Engine) -> range:
@@ -33,6 +34,17 @@ def make_promoter(engine: Engine, hinted: HintedQueues) -> Callable[[], Promoter
 @pytest.fixture
 def promoter(make_promoter: Callable[[], Promoter]) -> Promoter:
     return make_promoter()
+
+
+@pytest.fixture
+def promoter_ahead(engine: Engine, hinted: HintedQueues) -> Promoter:
+    return Promoter(
+        engine.timers,
+        lanes=lanes_of(engine),
+        wake_queues=hinted,
+        interval_sec=INTERVAL_SEC,
+        ahead_ms=round(AHEAD_SEC * 1000),
+    )
 
 
 @pytest.fixture

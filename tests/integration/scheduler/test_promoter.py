@@ -9,6 +9,7 @@ from uuid import UUID
 
 from taskexecutor_common.model.state import ExecutionStatus
 from taskexecutor_scheduler.promoter import Promoter
+from tests.integration.scheduler.conftest import AHEAD_SEC
 from tests.support.engine import Engine, MadeEndpoint
 from tests.support.hints import HintedQueues
 from tests.support.waiting import wait_until
@@ -57,6 +58,23 @@ async def test_a_timer_fires_when_it_is_due_though_the_interval_is_long(engine: 
     promoted_at = await engine.value("SELECT ready_at FROM ready_queue WHERE execution_id = %s", execution_id)
     run_at = (await engine.execution(execution_id)).run_at
     assert run_at <= promoted_at < run_at + timedelta(seconds=2)
+
+
+async def test_a_timer_is_handed_over_before_its_time(
+    engine: Engine, promoter_ahead: Promoter, hinted: HintedQueues
+) -> None:
+    (execution_id,) = await make_later(engine, AHEAD_SEC / 2)
+    await promoter_ahead.run_once()
+    assert await engine.waiting() == [execution_id]
+    assert hinted.queues
+
+
+async def test_a_round_ends_half_the_lead_before_the_next_timer(engine: Engine, promoter_ahead: Promoter) -> None:
+    await make_later(engine, AHEAD_SEC + 10)
+    seconds = await promoter_ahead.run_once()
+    assert seconds is not None
+    assert AHEAD_SEC / 2 < seconds <= AHEAD_SEC / 2 + 10
+    assert await engine.waiting() == []
 
 
 async def test_timers_one_after_the_other_fire_each_in_its_time(engine: Engine, promoter: Promoter) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -110,6 +110,32 @@ async def test_a_claim_says_when_the_execution_should_have_fired(engine: Engine)
     assert (await engine.claim_one(endpoint, await engine.worker())).scheduled_at == run_at
 
 
+async def claimed_ahead(engine: Engine) -> tuple[Worker, Claim, datetime]:
+    """A claim of what is due in ten seconds, and when that is."""
+    endpoint = await engine.endpoint(timeout_ms=7000)
+    run_at = await engine.now() + timedelta(seconds=10)
+    await engine.create(endpoint, run_at=run_at)
+    await engine.promote(ahead_ms=20_000)
+    worker = await engine.worker()
+    return worker, await engine.claim_one(endpoint, worker), run_at
+
+
+async def test_a_claim_ahead_says_how_long_to_wait(engine: Engine) -> None:
+    worker, claim, run_at = await claimed_ahead(engine)
+    claimed_at = datetime.fromtimestamp(claim.claimed_at_ms / 1000, UTC)
+    assert abs(claimed_at - timedelta(milliseconds=claim.waited_ms) - run_at) < timedelta(milliseconds=1)
+    (found,) = await worker.queue.find_held([])
+    found_at = datetime.fromtimestamp(found.claimed_at_ms / 1000, UTC)
+    assert abs(found_at - timedelta(milliseconds=found.waited_ms) - run_at) < timedelta(milliseconds=1)
+
+
+async def test_the_attempt_and_lease_of_a_claim_ahead_begin_when_it_is_due(engine: Engine) -> None:
+    _, claim, run_at = await claimed_ahead(engine)
+    assert (await engine.execution(claim.execution_id)).started_at == run_at
+    lease_ends_at = await engine.value("SELECT expires_at FROM leases")
+    assert lease_ends_at == run_at + timedelta(milliseconds=7000 + GRACE_MS)
+
+
 async def test_the_config_is_pinned_at_the_first_claim_and_kept_over_retries(engine: Engine) -> None:
     await engine.setup.create_config(NAMESPACE, "settings", {"n": 1})
     endpoint = await engine.endpoint(max_attempts=2, config="settings")
@@ -158,7 +184,7 @@ async def test_what_a_claim_without_an_answer_took_is_found_again(
 async def test_a_found_claim_says_the_same_as_the_claim_itself(engine: Engine) -> None:
     worker, claim = await engine.running()
     (found,) = await worker.queue.find_held([])
-    times = ("waited_ms", "late_ms")
+    times = ("claimed_at_ms", "waited_ms", "late_ms")
     assert {name: getattr(found, name) for name in Claim.__slots__ if name not in times} == {
         name: getattr(claim, name) for name in Claim.__slots__ if name not in times
     }

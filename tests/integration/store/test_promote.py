@@ -26,6 +26,19 @@ async def test_only_what_is_due_is_promoted(engine: Engine) -> None:
     assert await engine.statuses([due, not_due]) == [ExecutionStatus.QUEUED, ExecutionStatus.PENDING]
 
 
+async def test_what_is_due_soon_is_promoted_ahead_and_keeps_its_time(engine: Engine) -> None:
+    soon, not_so_soon = await later(engine, 2)
+    await engine.rows(
+        "UPDATE timers SET fire_at = fire_at - interval '59 minutes 50 seconds' WHERE execution_id = %s", soon
+    )
+    fire_at = await engine.value("SELECT fire_at FROM timers WHERE execution_id = %s", soon)
+    promotions = [await engine.timers.promote(lane, ahead_ms=20_000) for lane in engine.lanes]
+    assert await engine.waiting() == [soon]
+    assert await engine.value("SELECT ready_at FROM ready_queue") == fire_at
+    assert await engine.waiting("timers") == [not_so_soon]
+    assert [next_due.due_in_ms > 20_000 for promotion in promotions if (next_due := promotion.upcoming)] == [True]
+
+
 async def test_a_promotion_says_which_queues_have_work(engine: Engine) -> None:
     await later(engine, 2)
     await later(engine, 3)

@@ -16,6 +16,7 @@ from taskexecutor_common.observability import metrics
 from taskexecutor_common.observability.logging import get_logger
 from taskexecutor_common.store.database import SMALL_BATCH
 from taskexecutor_common.store.queue import QueueStore
+from taskexecutor_dispatcher.database_clock import DatabaseClock
 from taskexecutor_dispatcher.queues import QueueSet
 
 _GATHER_SEC = 0.002  # with slots scarce, a moment for more of them to come free makes claims larger
@@ -24,7 +25,8 @@ _STALE_SEC = 45.0  # a statement may take 30 s before it is given up
 
 _log = get_logger("claimer")
 
-Deliver = Callable[[Claim], Coroutine[Any, Any, None]]
+Deliver = Callable[[Claim, float | None], Coroutine[Any, Any, None]]
+"""Called with a claim and when it may be sent, by the monotonic clock; None: now."""
 
 
 class Claimer:
@@ -62,6 +64,7 @@ class Claimer:
         self._unsure = False
         self._is_shallow = True
         self._round_at = time.monotonic()
+        self._clock = DatabaseClock()
         metrics.SLOTS.set(slots)
         metrics.IN_FLIGHT.set_function(lambda: len(self._running))
 
@@ -144,6 +147,7 @@ class Claimer:
 
     async def _claim(self, quotas: dict[UUID, int]) -> None:
         self._queues.take(quotas)
+        asked_at = time.monotonic()
         try:
             first_lanes = {queue: self._queues.first_lane(queue) for queue in quotas}
             claims = await self._store.claim(quotas, first_lanes=first_lanes, small=self._is_shallow)
@@ -155,7 +159,7 @@ class Claimer:
             raise
         self._is_shallow = len(claims) <= SMALL_BATCH and len(claims) < sum(quotas.values())
         short = self._queues.give_back(quotas, Counter(claim.queue for claim in claims))
-        self._begin_all(claims)
+        self._begin_all(claims, asked_at)
         if short:
             self._queues.note(await self._store.look_at_queues(short), gave_nothing=True)
 
@@ -169,22 +173,27 @@ class Claimer:
         # Known before the look, because what is delivered and recorded meanwhile was not to be adopted either.
         running = {(claim.execution_id, claim.attempt_count) for claim in self._running.values()}
         known = running | set(self._unwritten())
+        asked_at = time.monotonic()
         held = await self._store.find_held([execution_id for execution_id, _ in running])
         self._unsure = False
         adopted = [claim for claim in held if (claim.execution_id, claim.attempt_count) not in known]
         for claim in adopted:
             _log.info("adopted", execution_id=execution_id_text(claim.execution_id), attempt=claim.attempt_count)
-        self._begin_all(adopted)
+        self._begin_all(adopted, asked_at)
 
-    def _begin_all(self, claims: list[Claim]) -> None:
+    def _begin_all(self, claims: list[Claim], asked_at: float) -> None:
+        if not claims:
+            return
+        ahead_of_database = self._clock.difference(claims[-1].claimed_at_ms, asked_at)
         metrics.observe_all(metrics.QUEUE_WAIT, [max(0.0, claim.waited_ms / 1000) for claim in claims])
-        late = [max(0.0, claim.late_ms / 1000) for claim in claims if claim.attempt_count == 1]
+        late = [max(0.0, claim.late_ms / 1000) for claim in claims if claim.attempt_count == 1 and claim.waited_ms >= 0]
         metrics.observe_all(metrics.LATENESS, late)
         for claim in claims:
-            self._begin(claim)
+            ready_at = (claim.claimed_at_ms - claim.waited_ms) / 1000
+            self._begin(claim, ready_at + ahead_of_database if claim.waited_ms < 0 else None)
 
-    def _begin(self, claim: Claim) -> None:
-        task = asyncio.create_task(self._deliver(claim))
+    def _begin(self, claim: Claim, send_at: float | None) -> None:
+        task = asyncio.create_task(self._deliver(claim, send_at))
         self._running[task] = claim
         self._held[claim.queue] += 1
         task.add_done_callback(self._end)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import math
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -64,11 +65,19 @@ class Executor:
         self._is_fenced = is_fenced
         self._clock = clock
 
-    async def deliver(self, claim: Claim) -> None:
-        """One attempt, from claim to result. Cancelling it is how a shutdown ends waiting: that is a result too."""
+    async def deliver(self, claim: Claim, send_at: float | None = None) -> None:
+        """One attempt, from claim to result; nothing is sent before `send_at`, by the monotonic clock.
+
+        Cancelling it is how a shutdown ends waiting: that is a result too.
+        """
         started = time.perf_counter()
         try:
             revision = await self._revisions.endpoints.get((claim.queue, claim.endpoint_revision))
+            if send_at is not None:
+                await _until(send_at)
+                started = time.perf_counter()
+                if claim.attempt_count == 1:
+                    metrics.LATENESS.observe(time.monotonic() - send_at)
         except asyncio.CancelledError:
             self._put(self._result(claim, RetryPolicy(), INTERRUPTED, 0))
             return
@@ -102,6 +111,7 @@ class Executor:
             attempt_count=1,
             max_attempts=1,
             scheduled_at=self._clock.now(),
+            claimed_at_ms=0,
             waited_ms=0,
             late_ms=0,
             job_version=1,
@@ -190,6 +200,12 @@ class Executor:
             close_ms=close_ms,
             is_counted=is_counted,
         )
+
+
+async def _until(moment: float) -> None:
+    # Timers of uvloop have milliseconds, and may be up to one early.
+    while (rest := moment - time.monotonic()) > 0:  # noqa: ASYNC110  # there is no event but time itself
+        await asyncio.sleep(math.ceil(rest * 1000) / 1000)
 
 
 def _count_attempt(endpoint_type: EndpointType, outcome: Outcome, elapsed_sec: float) -> None:

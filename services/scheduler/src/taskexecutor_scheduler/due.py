@@ -13,9 +13,11 @@ class DueTimes:
     """The earliest due time of each lane that a loop sleeps for.
 
     Times are the database's; none is compared with a clock here. What is measured here is how long ago it told them.
+    With `lead_sec`, each counts as reached that long before it comes.
     """
 
-    def __init__(self, lanes: Sequence[int]) -> None:
+    def __init__(self, lanes: Sequence[int], *, lead_sec: float = 0.0) -> None:
+        self._lead_sec = lead_sec
         self._unknown = set(lanes)
         self._next: dict[int, tuple[datetime, float]] = {}
 
@@ -27,18 +29,18 @@ class DueTimes:
 
     def learn(self, lanes: Iterable[int], upcoming: Iterable[NextDue]) -> None:
         """The loop has looked at these lanes, and this is all that waits in them."""
-        now = time.monotonic()
+        told_at = time.monotonic()
         self._unknown.difference_update(lanes)
         for due in upcoming:
-            self._next[due.lane] = due.due_at, now + due.due_in_ms / 1000
+            self._next[due.lane] = due.due_at, told_at + due.due_in_ms / 1000 - self._lead_sec
 
     def late(self) -> list[int]:
-        """The lanes in which something is due by now."""
+        """The lanes in which something is reached by now."""
         now = time.monotonic()
         return [lane for lane, (_, reached_at) in self._next.items() if reached_at <= now]
 
     def wait_sec(self) -> float | None:
-        """Until the earliest is due, 0 when it is late; None: nothing waits."""
+        """Until the earliest is reached, 0 when it was; None: nothing waits."""
         if not self._next:
             return None
         return max(0.0, min(reached_at for _, reached_at in self._next.values()) - time.monotonic())

@@ -41,7 +41,13 @@ def build(settings: SchedulerSettings) -> list[Service]:
     clock = Clock()
     ids = LaneIds(settings.lanes, clock.epoch_ms)
 
-    promoter = Promoter(timers, lanes=lanes, wake_queues=hints.wake, interval_sec=settings.promote_interval_ms / 1000)
+    promoter = Promoter(
+        timers,
+        lanes=lanes,
+        wake_queues=hints.wake,
+        interval_sec=settings.promote_interval_ms / 1000,
+        ahead_ms=settings.promote_ahead_ms,
+    )
     cron_ticker = CronTicker(
         timers,
         lanes=lanes,

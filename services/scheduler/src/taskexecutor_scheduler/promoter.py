@@ -1,4 +1,4 @@
-"""Moves timers to the ready queue when they are due, and tells the dispatchers."""
+"""Moves timers to the ready queue shortly before they are due, and tells the dispatchers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ _BATCH = 500  # the LIMIT of promote_timers
 
 
 class Promoter:
-    """Sleeps until the next timer is due, as the database's clock tells it. Two at once share the work by SKIP LOCKED."""
+    """Sleeps until the next timer is near, as the database's clock tells it. Two at once share the work by SKIP LOCKED.
+
+    A timer is handed over up to `ahead_ms` before its time and no later than half of that before: so the way to the
+    dispatcher is behind it when its time comes, and a steady stream of timers goes in batches. The dispatcher keeps it until
+    then.
+    """
 
     def __init__(
         self,
@@ -25,12 +30,14 @@ class Promoter:
         lanes: Sequence[int],
         wake_queues: Callable[[Iterable[UUID]], None],
         interval_sec: float,
+        ahead_ms: int = 0,
     ) -> None:
         self._store = store
         self._lanes = lanes
         self._wake_queues = wake_queues
         self._interval_sec = interval_sec
-        self._due = DueTimes(lanes)
+        self._ahead_ms = ahead_ms
+        self._due = DueTimes(lanes, lead_sec=ahead_ms / 2000)
         self._looked_at = float("-inf")
         self._is_shallow = True
         self.loop = Loop("promoter", self.run_once, interval_sec=interval_sec)
@@ -41,7 +48,7 @@ class Promoter:
             self.loop.wake()
 
     async def run_once(self) -> float | None:
-        """Promotes all that is due. Answers the seconds until the next timer."""
+        """Promotes all that is near. Answers the seconds until the next timer is."""
         late = self._due.late()
         if not late or time.monotonic() - self._looked_at >= self._interval_sec:
             await self._look()
@@ -59,10 +66,10 @@ class Promoter:
         self._due.learn(self._lanes, await self._store.next_timers(self._lanes))
 
     async def _promote(self, lane: int) -> None:
-        """Promotes what is due in a lane, batch after batch."""
+        """Promotes what is near in a lane, batch after batch."""
         while True:
             self._due.forget([lane])
-            promotion = await self._store.promote(lane, small=self._is_shallow)
+            promotion = await self._store.promote(lane, ahead_ms=self._ahead_ms, small=self._is_shallow)
             self._wake_queues(promotion.moved)
             self._is_shallow = promotion.count <= SMALL_BATCH
             if promotion.count < _BATCH:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -29,6 +31,29 @@ async def test_a_hint_brings_what_waits_to_its_target(engine: Engine) -> None:
         dispatcher.claimer.wake([endpoint.endpoint_id])
         await wait_until(lambda: all_succeeded(engine))
     assert dispatcher.target.delivered == [(execution_id, 1)]
+
+
+async def leased(engine: Engine, count: int) -> bool:
+    return await engine.count("leases") == count
+
+
+async def test_what_is_claimed_ahead_is_sent_when_it_is_due(engine: Engine) -> None:
+    endpoint = await engine.endpoint()
+    sent_at: list[float] = []
+
+    async def answer(_: UUID, __: int) -> Outcome:
+        sent_at.append(time.time())
+        return TAKEN
+
+    async with running(await a_dispatcher(engine, Target(answer))) as dispatcher:
+        created = await engine.create(endpoint, 10, run_at=await engine.now() + timedelta(seconds=1))
+        await engine.promote(ahead_ms=5000)
+        dispatcher.claimer.wake([endpoint.endpoint_id])
+        await wait_until(lambda: leased(engine, 10), what="claims ahead")
+        await wait_until(lambda: all_succeeded(engine))
+    run_at = (await engine.execution(created[0].job_id)).run_at.timestamp()
+    assert len(sent_at) == 10
+    assert run_at < min(sent_at)
 
 
 async def test_a_lost_hint_costs_the_poll_interval_and_nothing_else(engine: Engine) -> None:

@@ -137,6 +137,9 @@ class SchedulerSettings(ServiceSettings):
     promote_interval_ms: Annotated[int, Field(gt=0, le=60_000)] = 500
     """Longest sleep of the promoter; it wakes earlier for a timer that is due earlier."""
 
+    promote_ahead_ms: Annotated[int, Field(ge=0, le=1000)] = 100
+    """How long before its time a timer may be handed to a dispatcher, which keeps it until then."""
+
     retention_days: Annotated[float, Field(gt=0, le=36_500)] = 30.0
     """How long finished executions and retired jobs are kept, where their namespace has no retention of its own."""
 

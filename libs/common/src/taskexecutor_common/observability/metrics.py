@@ -33,7 +33,7 @@ CLAIM_BATCH = Histogram("taskexecutor_claim_batch_size", "Executions claimed by 
 CLAIM_SECONDS = Histogram("taskexecutor_claim_seconds", "Time of one claim statement.", buckets=_FAST)
 LATENESS = Histogram(
     "taskexecutor_lateness_seconds",
-    "Claimed at minus due at, by the database's clock; first attempts only.",
+    "Begun at minus due at, by the database's clock; first attempts only.",
     buckets=_FAST,
 )
 QUEUE_WAIT = Histogram("taskexecutor_queue_wait_seconds", "Claimed at minus ready at.", buckets=_FAST)

@@ -57,10 +57,10 @@ class TimerStore:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    async def promote(self, lane: int, *, small: bool = False) -> Promotion:
-        """Moves up to 500 due timers of a lane to the ready queue; `small`: few are expected. Repeatable: what moved is
-        gone from the timers."""
-        rows = await self._db.fetch_all("promote_timers", _Moved, small=small, lane=lane)
+    async def promote(self, lane: int, *, ahead_ms: int = 0, small: bool = False) -> Promotion:
+        """Moves up to 500 timers of a lane that are due within `ahead_ms` to the ready queue; `small`: few are expected.
+        Repeatable: what moved is gone from the timers."""
+        rows = await self._db.fetch_all("promote_timers", _Moved, small=small, lane=lane, ahead_ms=ahead_ms)
         moved, upcoming = dict[UUID, int](), None
         for row in rows:
             if row.queue is not None:

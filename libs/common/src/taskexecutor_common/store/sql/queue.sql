@@ -5,6 +5,7 @@
 -- LATERAL with a limit per queue: each queue is one short walk of the primary key, however long its neighbours are.
 -- The walk begins at the lane that the claimer says, so that a backlog in the low lanes does not hold up the high ones.
 -- A cancelled execution may have left its queue row: the status guard drops it here.
+-- What was promoted ahead is claimed ahead: its attempt starts, and its lease counts, from when it is ready.
 -- An endpoint with limits is claimed for by one dispatcher at a time, which holds the row that counts; the others pass it by.
 WITH gates AS MATERIALIZED (
     SELECT f.endpoint_id, f.max_in_flight, f.in_flight, f.circuit,
@@ -46,7 +47,7 @@ WITH gates AS MATERIALIZED (
     RETURNING r.execution_id, r.ready_at
 ), run AS (
     UPDATE executions AS e
-    SET status = 'RUNNING', worker_id = %(worker_id)s::uuid, started_at = now(), attempt_count = e.attempt_count + 1,
+    SET status = 'RUNNING', worker_id = %(worker_id)s::uuid, started_at = greatest(now(), g.ready_at), attempt_count = e.attempt_count + 1,
         config_revision_id = coalesce(e.config_revision_id, (
             SELECT c.revision_id FROM configs AS c WHERE c.namespace = e.namespace AND c.name = e.config))
     FROM gone AS g
@@ -56,7 +57,7 @@ WITH gates AS MATERIALIZED (
 ), held AS (
     INSERT INTO leases (worker_id, execution_id, attempt_number, expires_at, counted_for)
     SELECT %(worker_id)s::uuid, run.execution_id, run.attempt_count,
-        now() + (run.timeout_ms + %(grace_ms)s::bigint) * interval '1 millisecond', g.endpoint_id
+        greatest(now(), run.ready_at) + (run.timeout_ms + %(grace_ms)s::bigint) * interval '1 millisecond', g.endpoint_id
     FROM run
     LEFT JOIN gates AS g ON g.endpoint_id = run.queue
     RETURNING execution_id, counted_for
@@ -72,7 +73,8 @@ WITH gates AS MATERIALIZED (
 )
 SELECT run.execution_id, run.job_id, run.namespace, run.queue, run.endpoint_revision, run.config_revision_id,
     run.attempt_count, run.max_attempts, coalesce(j.run_at, run.scheduled_at) AS scheduled_at,
-    (extract(epoch FROM now() - run.ready_at) * 1000)::double precision AS waited_ms,
+    (extract(epoch FROM clock_timestamp()) * 1000)::double precision AS claimed_at_ms,
+    (extract(epoch FROM clock_timestamp() - run.ready_at) * 1000)::double precision AS waited_ms,
     (extract(epoch FROM now() - run.run_at) * 1000)::double precision AS late_ms,
     j.version AS job_version, j.input
 FROM run
@@ -82,7 +84,8 @@ JOIN jobs AS j ON j.job_id = run.job_id;
 -- After a claim whose answer was lost: what is RUNNING in this worker's name, to be delivered if it is not known here.
 SELECT e.execution_id, e.job_id, e.namespace, e.queue, e.endpoint_revision, e.config_revision_id,
     e.attempt_count, e.max_attempts, coalesce(j.run_at, e.tick_at, e.created_at) AS scheduled_at,
-    0::double precision AS waited_ms,
+    (extract(epoch FROM clock_timestamp()) * 1000)::double precision AS claimed_at_ms,
+    least(0, extract(epoch FROM clock_timestamp() - e.started_at) * 1000)::double precision AS waited_ms,
     (extract(epoch FROM now() - e.run_at) * 1000)::double precision AS late_ms,
     j.version AS job_version, j.input
 FROM leases AS l

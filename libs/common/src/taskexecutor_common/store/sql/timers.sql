@@ -1,14 +1,15 @@
 -- What waits for its time: one-shot jobs that are not due, and retries.
 
 -- name: promote_timers
--- The promoter moves what is due to the ready queue, oldest first. Two promoters share the work by SKIP LOCKED.
+-- The promoter moves what is due within `ahead_ms` to the ready queue, oldest first; `ready_at` says when it may be sent.
+-- Two promoters share the work by SKIP LOCKED.
 -- A RETRYING execution stays RETRYING while it waits to be claimed; a cancelled one is dropped by the claim.
 -- The last row, without a queue, is the lane's next timer: it saves the promoter another look.
 WITH due AS MATERIALIZED (
     SELECT t.lane, t.fire_at, t.execution_id
     -- postgres: SELECT t.ctid AS place
     FROM timers AS t
-    WHERE t.lane = %(lane)s::smallint AND t.fire_at <= now()
+    WHERE t.lane = %(lane)s::smallint AND t.fire_at <= now() + %(ahead_ms)s::bigint * interval '1 millisecond'
     ORDER BY t.lane, t.fire_at, t.execution_id
     LIMIT 500
     FOR UPDATE SKIP LOCKED
@@ -18,10 +19,10 @@ WITH due AS MATERIALIZED (
     -- postgres: WHERE t.ctid = ANY (ARRAY(SELECT d.place FROM due AS d))
     WHERE t.lane = d.lane AND t.fire_at = d.fire_at AND t.execution_id = d.execution_id
     -- postgres:
-    RETURNING t.queue, t.lane, t.priority, t.execution_id
+    RETURNING t.queue, t.lane, t.priority, t.fire_at, t.execution_id
 ), moved AS (
     INSERT INTO ready_queue (queue, lane, priority, ready_at, execution_id)
-    SELECT g.queue, g.lane, g.priority, now(), g.execution_id FROM gone AS g
+    SELECT g.queue, g.lane, g.priority, greatest(now(), g.fire_at), g.execution_id FROM gone AS g
     RETURNING queue, execution_id
 ), shown AS (
     UPDATE executions AS e
@@ -42,7 +43,7 @@ SELECT
 FROM (
     SELECT t.fire_at
     FROM timers AS t
-    WHERE t.lane = %(lane)s::smallint AND t.fire_at > now()
+    WHERE t.lane = %(lane)s::smallint AND t.fire_at > now() + %(ahead_ms)s::bigint * interval '1 millisecond'
     ORDER BY t.lane, t.fire_at, t.execution_id
     LIMIT 1
 ) AS n;
