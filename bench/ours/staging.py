@@ -57,7 +57,7 @@ class OurJobs:
         for name in self._running.dispatchers:
             target = self._running.stack.addresses.targets[name]
             async with grpc.aio.insecure_channel(target, options=[("grpc.enable_http_proxy", 0)]) as channel:
-                await dispatcher_pb2_grpc.DispatcherServiceStub(channel).Wake(request, timeout=HINT_SEC)
+                await dispatcher_pb2_grpc.DispatcherServiceStub(channel).Wake(iter([request]), timeout=HINT_SEC)
 
     async def commit(self) -> None:
         """Shows the staged jobs and tells nobody."""

@@ -9,7 +9,6 @@ What is wrong is said by CHAOS, a JSON object; what it leaves out is right:
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import json
 import os
@@ -62,8 +61,9 @@ def _spoil_hints(times: int) -> None:
             if call is None:
                 return None
 
-            async def repeat(channel: Any) -> None:
-                await asyncio.gather(*(call(channel) for _ in range(times)))
+            async def repeat(line: Any) -> None:
+                for _ in range(times):
+                    await call(line)
 
             return repeat
 

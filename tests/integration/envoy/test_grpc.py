@@ -89,7 +89,9 @@ async def test_envoys_own_error_is_a_grpc_error_in_plain_words(api: ScriptedApi,
 
 async def test_internal_services_are_unimplemented(api: ScriptedApi, channel: grpc.aio.Channel) -> None:
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await dispatcher_pb2_grpc.DispatcherServiceStub(channel).Wake(dispatcher_pb2.DispatcherServiceWakeRequest())
+        await dispatcher_pb2_grpc.DispatcherServiceStub(channel).Wake(
+            iter([dispatcher_pb2.DispatcherServiceWakeRequest()])
+        )
     assert caught.value.code() is StatusCode.UNIMPLEMENTED
     assert api.calls == []
 

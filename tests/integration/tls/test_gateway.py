@@ -22,9 +22,9 @@ from taskexecutor_envoy import tls as gateway_tls
 from taskexecutor_envoy.config import GatewayOptions, build_config
 from taskexecutor_envoy.main import DESCRIPTOR, main
 from tests.integration.envoy.gateway import Gateway
-from tests.integration.tls.callers import PATIENCE_SEC
 from tests.integration.tls.conftest import MakeFiles
 from tests.support.certificates import Authority, Issued
+from tests.support.peers import PATIENCE_SEC
 from tests.support.waiting import wait_until
 
 SERVING = health_pb2.HealthCheckResponse.SERVING

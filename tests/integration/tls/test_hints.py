@@ -16,9 +16,9 @@ from taskexecutor_common.config.tls_files import TlsFiles
 from taskexecutor_common.observability import metrics
 from taskexecutor_common.rpc.hints import DispatcherHints
 from taskexecutor_common.rpc.tls import Tls
-from tests.integration.tls.callers import PATIENCE_SEC, Dispatcher, channel_of, listening, refusal_of
 from tests.integration.tls.conftest import MakeFiles
 from tests.support.certificates import Authority
+from tests.support.peers import PATIENCE_SEC, Dispatcher, channel_of, listening, refusal_of
 from tests.support.waiting import wait_until
 
 QUEUE = uuid.uuid4()
@@ -72,7 +72,7 @@ async def test_a_caller_is_refused(tls: Tls, authority: Authority, stranger: Aut
         channel_of(dispatcher.address, INTRUDERS[intruder](authority, stranger)) as channel,
     ):
         stub = dispatcher_pb2_grpc.DispatcherServiceStub(channel)
-        assert await refusal_of(lambda: stub.Wake(WAKE, timeout=PATIENCE_SEC)) is grpc.StatusCode.UNAVAILABLE
+        assert await refusal_of(lambda: stub.Wake(iter([WAKE]), timeout=PATIENCE_SEC)) is grpc.StatusCode.UNAVAILABLE
         assert dispatcher.woken.empty()
 
 

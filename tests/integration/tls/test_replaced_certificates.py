@@ -13,11 +13,11 @@ import pytest
 
 from taskexecutor_common.config.tls_files import PEER_NAME, TlsFiles
 from taskexecutor_common.rpc import hints as hints_module
-from taskexecutor_common.rpc.hints import DispatcherHints, Peers
+from taskexecutor_common.rpc.hints import DispatcherHints
 from taskexecutor_common.rpc.tls import Tls
-from tests.integration.tls.callers import Dispatcher, listening
 from tests.integration.tls.conftest import MakeFiles
 from tests.support.certificates import Authority
+from tests.support.peers import Dispatcher, listening
 
 
 @pytest.fixture
@@ -119,12 +119,12 @@ async def test_a_caller_shows_a_replaced_certificate_with_its_next_hint(
         await hints.stop()
 
 
-async def test_channels_are_kept_while_the_files_are(files: TlsFiles, tls: Tls) -> None:
+async def test_lines_are_kept_while_the_files_are(files: TlsFiles, tls: Tls) -> None:
     async with listening(tls) as dispatcher:
-        peers = Peers(dispatcher.find, Tls(files))
-        first = await peers.channels()
-        assert await peers.channels() == first
-        await peers.close()
+        hints = DispatcherHints(dispatcher.find, Tls(files))
+        first = await hints.peers.lines()
+        assert await hints.peers.lines() == first
+        await hints.stop()
 
 
 async def test_a_new_authority_is_trusted_beside_the_old_one(

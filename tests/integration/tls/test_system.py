@@ -33,10 +33,10 @@ from taskexecutor_local.programs import script
 from tests.e2e.rest import Rest
 from tests.e2e.system import in_seconds
 from tests.integration.envoy.gateway import Gateway
-from tests.integration.tls.callers import PATIENCE_SEC, channel_of, refusal_of
 from tests.integration.tls.postgres_with_tls import PostgresWithTls
 from tests.support.certificates import Authority
 from tests.support.databases import Databases
+from tests.support.peers import PATIENCE_SEC, channel_of, refusal_of
 from tests.support.receiver import Receiver, running_receiver
 from tests.support.waiting import wait_until
 

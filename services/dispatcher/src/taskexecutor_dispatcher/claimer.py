@@ -105,6 +105,11 @@ class Claimer:
         self._queues.add_limited(queues)
         self._changed.set()
 
+    def rest(self, queue: UUID, rest_ms: int) -> None:
+        """Nothing of this queue is sent for so long; then it may have work."""
+        self._queues.close(queue, rest_ms / 1000)
+        self._changed.set()
+
     async def _run(self) -> None:
         while not self._stopping:
             self._changed.clear()

@@ -30,15 +30,20 @@ class Completer:
     """Takes results at any rate and loses none while it lives: what cannot be written is tried again.
 
     `wake_at` is told when the next attempt of a retried execution is due, so that the scheduler wakes in time; `make_room`,
-    which endpoints with limits have room for another delivery.
+    which endpoints with limits have room for another delivery; `rest`, which endpoint sends nothing for so many milliseconds.
     """
 
     def __init__(
-        self, store: QueueStore, wake_at: Callable[[datetime], None], make_room: Callable[[Collection[UUID]], None]
+        self,
+        store: QueueStore,
+        wake_at: Callable[[datetime], None],
+        make_room: Callable[[Collection[UUID]], None],
+        rest: Callable[[UUID, int], None],
     ) -> None:
         self._store = store
         self._wake_at = wake_at
         self._make_room = make_room
+        self._rest = rest
         self._pending: list[AttemptResult] = []
         self._arrived = asyncio.Event()
         self._full = asyncio.Event()
@@ -158,6 +163,9 @@ class Completer:
         self._is_trickle = len(batch) > 1 and not freed
         if freed:
             self._make_room(freed)
+        for finalised in done:
+            if finalised.closed is not None and finalised.close_ms is not None:
+                self._rest(finalised.closed, finalised.close_ms)
         retries = [f.run_at for f in done if f.status is ExecutionStatus.RETRYING and f.run_at is not None]
         if retries:
             self._wake_at(min(retries))

@@ -77,7 +77,9 @@ def build(settings: DispatcherSettings) -> list[Service]:
         EndpointType.KAFKA: KafkaTransport(egress=egress),
         EndpointType.REDIS_STREAM: RedisStreamTransport(egress=egress),
     }
-    completer = Completer(store, hints.wake, lambda queues: claimer.make_room(queues))
+    completer = Completer(
+        store, hints.wake, lambda queues: claimer.make_room(queues), lambda queue, ms: claimer.rest(queue, ms)
+    )
     executor = Executor(revisions, transports, completer.put, lambda: heartbeat.is_fenced, clock)
     claimer = Claimer(
         store,

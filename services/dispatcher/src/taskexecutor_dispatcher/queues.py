@@ -58,6 +58,10 @@ class QueueSet:
             self._limited.add(queue)
             self._waiting.setdefault(queue)
 
+    def close(self, queue: UUID, seconds: float) -> None:
+        """This one opens so many seconds from now. It may have nothing then; but what comes meanwhile finds it closed."""
+        self._opening[queue] = self._monotonic() + seconds
+
     def note(self, states: Iterable[QueueState], *, gave_nothing: bool = False) -> None:
         """How queues with work were found; `gave_nothing` when a claim has just got less from them than it asked for."""
         now = self._monotonic()

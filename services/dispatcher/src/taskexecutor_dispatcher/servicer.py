@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 from uuid import UUID
 
@@ -11,8 +11,9 @@ import grpc
 import orjson
 
 from taskexecutor.internal.v1 import dispatcher_pb2, dispatcher_pb2_grpc
-from taskexecutor_common.errors import InvalidRequest
 from taskexecutor_dispatcher.executor import Executor
+
+_ID_BYTES = 16
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -31,12 +32,11 @@ class DispatcherServicer(dispatcher_pb2_grpc.DispatcherServiceServicer):
         self._forget_secret = forget_secret
 
     async def Wake(
-        self, request: dispatcher_pb2.DispatcherServiceWakeRequest, context: Context
+        self, requests: AsyncIterator[dispatcher_pb2.DispatcherServiceWakeRequest], context: Context
     ) -> dispatcher_pb2.DispatcherServiceWakeResponse:
-        """These queues have work."""
-        if any(len(queue) != 16 for queue in request.queues):
-            raise InvalidRequest("queues: an id has 16 bytes", field="queues")
-        self._wake([UUID(bytes=queue) for queue in request.queues])
+        """These queues have work, each time."""
+        async for request in requests:
+            self._wake([UUID(bytes=queue) for queue in request.queues if len(queue) == _ID_BYTES])
         return dispatcher_pb2.DispatcherServiceWakeResponse()
 
     async def ForgetSecret(

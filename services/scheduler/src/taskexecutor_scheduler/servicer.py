@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,9 +19,10 @@ class SchedulerServicer(scheduler_pb2_grpc.SchedulerServiceServicer):
 
     async def Wake(
         self,
-        request: scheduler_pb2.SchedulerServiceWakeRequest,
+        requests: AsyncIterator[scheduler_pb2.SchedulerServiceWakeRequest],
         context: grpc.aio.ServicerContext[Any, Any],
     ) -> scheduler_pb2.SchedulerServiceWakeResponse:
-        """Something is due at `due_at`."""
-        self._hint(request.due_at.ToDatetime(tzinfo=UTC) if request.HasField("due_at") else None)
+        """Something is due at `due_at`, each time."""
+        async for request in requests:
+            self._hint(request.due_at.ToDatetime(tzinfo=UTC) if request.HasField("due_at") else None)
         return scheduler_pb2.SchedulerServiceWakeResponse()

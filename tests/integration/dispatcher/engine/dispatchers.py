@@ -121,7 +121,12 @@ async def a_dispatcher(
         revision_ttl_sec=LONG_SEC,
         secret_ttl_sec=LONG_SEC,
     )
-    completer = Completer(worker.queue, lambda _: None, lambda queues: claimer.make_room(queues))
+    completer = Completer(
+        worker.queue,
+        lambda _: None,
+        lambda queues: claimer.make_room(queues),
+        lambda queue, ms: claimer.rest(queue, ms),
+    )
     executor = Executor(revisions, {EndpointType.HTTP: target}, completer.put, is_fenced, Clock())
 
     def may_claim() -> bool:

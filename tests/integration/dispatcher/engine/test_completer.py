@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -29,9 +29,13 @@ async def written(engine: Engine, claims: Sequence[Claim]) -> bool:
     return await engine.value("SELECT count(*) FROM attempts WHERE execution_id = ANY (%s)", ids) == len(claims)
 
 
+def a_completer(worker: Worker, wake_at: Callable[[datetime], None] = lambda _: None) -> Completer:
+    return Completer(worker.queue, wake_at, make_room=lambda _: None, rest=lambda _, __: None)
+
+
 async def test_results_are_written_as_they_come(engine: Engine) -> None:
     worker, claims = await claimed(engine, 250)
-    completer = Completer(worker.queue, lambda _: None, lambda _: None)
+    completer = a_completer(worker)
     await completer.start()
     for claim in claims:
         completer.put(succeeded(claim))
@@ -43,7 +47,7 @@ async def test_results_are_written_as_they_come(engine: Engine) -> None:
 
 async def test_a_stop_writes_what_is_left(engine: Engine) -> None:
     worker, claims = await claimed(engine, 450)
-    completer = Completer(worker.queue, lambda _: None, lambda _: None)
+    completer = a_completer(worker)
     for claim in claims:
         completer.put(succeeded(claim))
     await completer.start()
@@ -53,7 +57,7 @@ async def test_a_stop_writes_what_is_left(engine: Engine) -> None:
 
 async def test_a_result_that_cannot_be_stored_does_not_take_its_neighbours_with_it(engine: Engine) -> None:
     worker, claims = await claimed(engine, 5)
-    completer = Completer(worker.queue, lambda _: None, lambda _: None)
+    completer = a_completer(worker)
     bad, *good = claims
     for claim in good[:2]:
         completer.put(succeeded(claim))
@@ -72,7 +76,7 @@ async def test_a_result_that_cannot_be_stored_does_not_take_its_neighbours_with_
 
 async def test_results_outlast_an_outage(engine: Engine, far_db: Database, line: Line) -> None:
     worker, claims = await claimed(engine, 10, far_db)
-    completer = Completer(worker.queue, lambda _: None, lambda _: None)
+    completer = a_completer(worker)
     await completer.start()
     line.cut()
     for claim in claims:
@@ -88,7 +92,7 @@ async def test_results_outlast_an_outage(engine: Engine, far_db: Database, line:
 async def test_the_scheduler_is_told_when_the_earliest_retry_is_due(engine: Engine) -> None:
     worker, claims = await claimed(engine, 3)
     told: list[datetime] = []
-    completer = Completer(worker.queue, told.append, lambda _: None)
+    completer = a_completer(worker, told.append)
     for claim, delay_ms in zip(claims, (60_000, 20_000, 40_000), strict=True):
         completer.put(retrying(claim, delay_ms))
     await completer.start()
@@ -103,7 +107,7 @@ async def test_a_result_whose_claim_was_lost_is_dropped(engine: Engine) -> None:
         "UPDATE leases SET expires_at = now() - interval '1 hour' WHERE execution_id = %s", lost.execution_id
     )
     await engine.instances.reclaim(LOST)
-    completer = Completer(worker.queue, lambda _: None, lambda _: None)
+    completer = a_completer(worker)
     for claim in claims:
         completer.put(succeeded(claim))
     await completer.start()
@@ -114,7 +118,7 @@ async def test_a_result_whose_claim_was_lost_is_dropped(engine: Engine) -> None:
 
 async def test_what_waits_to_be_written_is_known(engine: Engine) -> None:
     worker, (claim,) = await claimed(engine, 1)
-    completer = Completer(worker.queue, lambda _: None, lambda _: None)
+    completer = a_completer(worker)
     completer.put(succeeded(claim))
     assert completer.unwritten() == {(claim.execution_id, 1)}
     await completer.start()

@@ -8,7 +8,7 @@ import pytest
 
 from taskexecutor_common.model.endpoint import Circuit, CircuitBreaker, ClosedBy, FlowControl, RateLimit
 from taskexecutor_dispatcher.endpoints.base import DeliveryError, Outcome
-from tests.integration.dispatcher.engine.dispatchers import REFUSED, Target, a_dispatcher, running
+from tests.integration.dispatcher.engine.dispatchers import REFUSED, TAKEN, Target, a_dispatcher, running
 from tests.support.engine import Engine, MadeEndpoint
 from tests.support.waiting import wait_until
 
@@ -128,6 +128,25 @@ async def test_retry_after_of_another_status_speaks_of_its_own_delivery_only(eng
         dispatcher.claimer.wake([endpoint.endpoint_id])
         await come_to(engine, "FAILED")
     assert (await engine.flow(endpoint)).closed_until is None
+
+
+async def test_what_comes_while_a_receiver_rests_is_sent_when_it_has_rested(engine: Engine) -> None:
+    """Without a poll or a hint: whoever heard the receiver knows when to look again."""
+    endpoint = await with_work(engine, 1)
+    asked = False
+
+    async def ask_once(_: UUID, __: int) -> Outcome:
+        nonlocal asked
+        asked, asked_before = True, asked
+        return TAKEN if asked_before else resting(503, 500)
+
+    async with running(await a_dispatcher(engine, Target(ask_once))) as dispatcher:
+        dispatcher.claimer.wake([endpoint.endpoint_id])
+        await come_to(engine, "RETRYING")
+        await engine.create(endpoint, 2)
+        await engine.promote(ahead_ms=10_000)
+        dispatcher.claimer.wake([endpoint.endpoint_id])  # too early, like that of a timer handed over ahead
+        await come_to(engine, "SUCCESS")
 
 
 async def test_a_receiver_that_asks_for_ever_is_given_up(engine: Engine) -> None:

@@ -112,6 +112,9 @@ class Finalised(NamedTuple):
     run_at: datetime | None
     counted_for: UUID | None
     """The endpoint with limits that has room for another delivery now."""
+    closed: UUID | None
+    """The endpoint that sends nothing for `close_ms` from now, because its receiver wants a rest."""
+    close_ms: int | None
 
 
 class QueueState(NamedTuple):

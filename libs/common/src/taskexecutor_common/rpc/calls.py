@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 import uuid
@@ -21,6 +22,7 @@ REQUEST_ID: ContextVar[str] = ContextVar("request_id")
 """The id of the call that is being answered."""
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
+_STOPPING = "this server is stopping"
 _log = get_logger("rpc")
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -40,15 +42,19 @@ def request_id_of(metadata: Any) -> str:
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):
-    """Wraps unary handlers; streams (reflection, health watches) pass as they are.
+    """Wraps handlers with one answer; streams of answers (reflection, health watches) pass as they are.
 
-    While `turning_away`, new calls are answered CANCELLED at once: the gateway sends such a call again, to another replica
-    or to this one's successor (docs/gateway.md). Nothing of it was begun.
+    After `turn_away`, new calls are answered CANCELLED at once: the gateway sends such a call again, to another replica
+    or to this one's successor (docs/gateway.md). Nothing of it was begun. Calls that are kept open for hints end.
     """
 
     def __init__(self) -> None:
-        self.turning_away = False
+        self._leaving = asyncio.Event()
         self._known: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
+
+    def turn_away(self) -> None:
+        """The server is stopping."""
+        self._leaving.set()
 
     async def intercept_service(
         self,
@@ -61,8 +67,14 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         if known := self._known.get(method):
             return known
         handler = await continuation(handler_call_details)
-        if handler is None or handler.request_streaming or handler.response_streaming:
+        if handler is None or handler.response_streaming:
             return handler
+        if handler.request_streaming:
+            return grpc.stream_unary_rpc_method_handler(
+                self._listening(cast(Handler, handler.stream_unary)),
+                request_deserializer=handler.request_deserializer,
+                response_serializer=handler.response_serializer,
+            )
         self._known[method] = grpc.unary_unary_rpc_method_handler(
             self._answering(method, cast(Handler, handler.unary_unary)),
             request_deserializer=_catching(handler.request_deserializer),
@@ -70,12 +82,27 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         )
         return self._known[method]
 
+    def _listening(self, inner: Handler) -> Handler:
+        async def listen(requests: Any, context: Context) -> Any:
+            leaving = asyncio.create_task(self._leaving.wait())
+            listening = asyncio.ensure_future(inner(requests, context))
+            try:
+                await asyncio.wait([leaving, listening], return_when=asyncio.FIRST_COMPLETED)
+                if not listening.done():
+                    await context.abort(grpc.StatusCode.CANCELLED, _STOPPING)
+                return await listening
+            finally:
+                leaving.cancel()
+                listening.cancel()
+
+        return listen
+
     def _answering(self, method: str, inner: Handler) -> Handler:
         succeeded, seconds = metrics.RPCS.labels(method=method, status="OK"), metrics.RPC_SECONDS.labels(method=method)
 
         async def answer(request: Any, context: Context) -> Any:
-            if self.turning_away:
-                await context.abort(grpc.StatusCode.CANCELLED, "this server is stopping")
+            if self._leaving.is_set():
+                await context.abort(grpc.StatusCode.CANCELLED, _STOPPING)
             started = time.perf_counter()
             request_id = request_id_of(context.invocation_metadata())
             REQUEST_ID.set(request_id)

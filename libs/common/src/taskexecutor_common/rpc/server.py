@@ -86,6 +86,6 @@ class RpcServer:
         Without that moment a call that arrives while the port closes can be lost between the two.
         """
         await self._health.enter_graceful_shutdown()
-        self._calls.turning_away = True
+        self._calls.turn_away()
         await asyncio.sleep(_TURNING_AWAY_SEC)
         await self._server.stop(self._grace_sec)

@@ -86,7 +86,7 @@ class QueueStore:
             except AmbiguousResult:
                 recorded = await self._find_recorded(pending)
                 settled += [
-                    Finalised(r.execution_id, r.attempt_number, r.next_status, run_at=None, counted_for=None)
+                    Finalised(r.execution_id, r.attempt_number, r.next_status, None, None, None, None)
                     for r in pending
                     if (r.execution_id, r.attempt_number) in recorded
                 ]

@@ -35,7 +35,7 @@ class DispatcherServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.Wake = channel.unary_unary(
+        self.Wake = channel.stream_unary(
                 '/taskexecutor.internal.v1.DispatcherService/Wake',
                 request_serializer=taskexecutor_dot_internal_dot_v1_dot_dispatcher__pb2.DispatcherServiceWakeRequest.SerializeToString,
                 response_deserializer=taskexecutor_dot_internal_dot_v1_dot_dispatcher__pb2.DispatcherServiceWakeResponse.FromString,
@@ -56,8 +56,8 @@ class DispatcherServiceServicer:
     """What a dispatcher may be told.
     """
 
-    def Wake(self, request, context):
-        """These queues have work.
+    def Wake(self, request_iterator, context):
+        """These queues have work. A call is kept open, and each of its messages is a hint; nothing is answered to one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -80,7 +80,7 @@ class DispatcherServiceServicer:
 
 def add_DispatcherServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'Wake': grpc.unary_unary_rpc_method_handler(
+            'Wake': grpc.stream_unary_rpc_method_handler(
                     servicer.Wake,
                     request_deserializer=taskexecutor_dot_internal_dot_v1_dot_dispatcher__pb2.DispatcherServiceWakeRequest.FromString,
                     response_serializer=taskexecutor_dot_internal_dot_v1_dot_dispatcher__pb2.DispatcherServiceWakeResponse.SerializeToString,
@@ -108,7 +108,7 @@ class DispatcherService:
     """
 
     @staticmethod
-    def Wake(request,
+    def Wake(request_iterator,
             target,
             options=(),
             channel_credentials=None,
@@ -118,8 +118,8 @@ class DispatcherService:
             wait_for_ready=None,
             timeout=None,
             metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
+        return grpc.experimental.stream_unary(
+            request_iterator,
             target,
             '/taskexecutor.internal.v1.DispatcherService/Wake',
             taskexecutor_dot_internal_dot_v1_dot_dispatcher__pb2.DispatcherServiceWakeRequest.SerializeToString,

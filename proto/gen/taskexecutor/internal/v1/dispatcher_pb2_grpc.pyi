@@ -33,8 +33,8 @@ class DispatcherServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> DispatcherServiceAsyncStub: ...
-    Wake: _grpc.UnaryUnaryMultiCallable[_dispatcher_pb2.DispatcherServiceWakeRequest, _dispatcher_pb2.DispatcherServiceWakeResponse]
-    """These queues have work."""
+    Wake: _grpc.StreamUnaryMultiCallable[_dispatcher_pb2.DispatcherServiceWakeRequest, _dispatcher_pb2.DispatcherServiceWakeResponse]
+    """These queues have work. A call is kept open, and each of its messages is a hint; nothing is answered to one."""
     ForgetSecret: _grpc.UnaryUnaryMultiCallable[_dispatcher_pb2.DispatcherServiceForgetSecretRequest, _dispatcher_pb2.DispatcherServiceForgetSecretResponse]
     """A secret was rotated: read it again before the next delivery."""
     SendOnce: _grpc.UnaryUnaryMultiCallable[_dispatcher_pb2.DispatcherServiceSendOnceRequest, _dispatcher_pb2.DispatcherServiceSendOnceResponse]
@@ -45,8 +45,8 @@ class DispatcherServiceAsyncStub(DispatcherServiceStub):
     """What a dispatcher may be told."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    Wake: _aio.UnaryUnaryMultiCallable[_dispatcher_pb2.DispatcherServiceWakeRequest, _dispatcher_pb2.DispatcherServiceWakeResponse]  # type: ignore[assignment]
-    """These queues have work."""
+    Wake: _aio.StreamUnaryMultiCallable[_dispatcher_pb2.DispatcherServiceWakeRequest, _dispatcher_pb2.DispatcherServiceWakeResponse]  # type: ignore[assignment]
+    """These queues have work. A call is kept open, and each of its messages is a hint; nothing is answered to one."""
     ForgetSecret: _aio.UnaryUnaryMultiCallable[_dispatcher_pb2.DispatcherServiceForgetSecretRequest, _dispatcher_pb2.DispatcherServiceForgetSecretResponse]  # type: ignore[assignment]
     """A secret was rotated: read it again before the next delivery."""
     SendOnce: _aio.UnaryUnaryMultiCallable[_dispatcher_pb2.DispatcherServiceSendOnceRequest, _dispatcher_pb2.DispatcherServiceSendOnceResponse]  # type: ignore[assignment]
@@ -58,10 +58,10 @@ class DispatcherServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
     def Wake(
         self,
-        request: _dispatcher_pb2.DispatcherServiceWakeRequest,
+        request_iterator: _MaybeAsyncIterator[_dispatcher_pb2.DispatcherServiceWakeRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_dispatcher_pb2.DispatcherServiceWakeResponse, _abc.Awaitable[_dispatcher_pb2.DispatcherServiceWakeResponse]]:
-        """These queues have work."""
+        """These queues have work. A call is kept open, and each of its messages is a hint; nothing is answered to one."""
 
     @_abc_1.abstractmethod
     def ForgetSecret(

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(taskexecutor/internal/v1/scheduler.proto\x12\x18taskexecutor.internal.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"I\n\x1bSchedulerServiceWakeRequest\x12*\n\x06\x64ue_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x1e\n\x1cSchedulerServiceWakeResponse2\x89\x01\n\x10SchedulerService\x12u\n\x04Wake\x12\x35.taskexecutor.internal.v1.SchedulerServiceWakeRequest\x1a\x36.taskexecutor.internal.v1.SchedulerServiceWakeResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(taskexecutor/internal/v1/scheduler.proto\x12\x18taskexecutor.internal.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"I\n\x1bSchedulerServiceWakeRequest\x12*\n\x06\x64ue_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x1e\n\x1cSchedulerServiceWakeResponse2\x8b\x01\n\x10SchedulerService\x12w\n\x04Wake\x12\x35.taskexecutor.internal.v1.SchedulerServiceWakeRequest\x1a\x36.taskexecutor.internal.v1.SchedulerServiceWakeResponse(\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,5 +37,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SCHEDULERSERVICEWAKERESPONSE']._serialized_start=178
   _globals['_SCHEDULERSERVICEWAKERESPONSE']._serialized_end=208
   _globals['_SCHEDULERSERVICE']._serialized_start=211
-  _globals['_SCHEDULERSERVICE']._serialized_end=348
+  _globals['_SCHEDULERSERVICE']._serialized_end=350
 # @@protoc_insertion_point(module_scope)

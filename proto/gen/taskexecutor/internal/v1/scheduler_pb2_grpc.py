@@ -35,7 +35,7 @@ class SchedulerServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.Wake = channel.unary_unary(
+        self.Wake = channel.stream_unary(
                 '/taskexecutor.internal.v1.SchedulerService/Wake',
                 request_serializer=taskexecutor_dot_internal_dot_v1_dot_scheduler__pb2.SchedulerServiceWakeRequest.SerializeToString,
                 response_deserializer=taskexecutor_dot_internal_dot_v1_dot_scheduler__pb2.SchedulerServiceWakeResponse.FromString,
@@ -46,8 +46,8 @@ class SchedulerServiceServicer:
     """What a scheduler may be told.
     """
 
-    def Wake(self, request, context):
-        """Something new is due at this time.
+    def Wake(self, request_iterator, context):
+        """Something new is due at this time. A call is kept open, and each of its messages is a hint; nothing is answered to one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -56,7 +56,7 @@ class SchedulerServiceServicer:
 
 def add_SchedulerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'Wake': grpc.unary_unary_rpc_method_handler(
+            'Wake': grpc.stream_unary_rpc_method_handler(
                     servicer.Wake,
                     request_deserializer=taskexecutor_dot_internal_dot_v1_dot_scheduler__pb2.SchedulerServiceWakeRequest.FromString,
                     response_serializer=taskexecutor_dot_internal_dot_v1_dot_scheduler__pb2.SchedulerServiceWakeResponse.SerializeToString,
@@ -74,7 +74,7 @@ class SchedulerService:
     """
 
     @staticmethod
-    def Wake(request,
+    def Wake(request_iterator,
             target,
             options=(),
             channel_credentials=None,
@@ -84,8 +84,8 @@ class SchedulerService:
             wait_for_ready=None,
             timeout=None,
             metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
+        return grpc.experimental.stream_unary(
+            request_iterator,
             target,
             '/taskexecutor.internal.v1.SchedulerService/Wake',
             taskexecutor_dot_internal_dot_v1_dot_scheduler__pb2.SchedulerServiceWakeRequest.SerializeToString,

@@ -33,16 +33,16 @@ class SchedulerServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> SchedulerServiceAsyncStub: ...
-    Wake: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.SchedulerServiceWakeRequest, _scheduler_pb2.SchedulerServiceWakeResponse]
-    """Something new is due at this time."""
+    Wake: _grpc.StreamUnaryMultiCallable[_scheduler_pb2.SchedulerServiceWakeRequest, _scheduler_pb2.SchedulerServiceWakeResponse]
+    """Something new is due at this time. A call is kept open, and each of its messages is a hint; nothing is answered to one."""
 
 @_typing.type_check_only
 class SchedulerServiceAsyncStub(SchedulerServiceStub):
     """What a scheduler may be told."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    Wake: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.SchedulerServiceWakeRequest, _scheduler_pb2.SchedulerServiceWakeResponse]  # type: ignore[assignment]
-    """Something new is due at this time."""
+    Wake: _aio.StreamUnaryMultiCallable[_scheduler_pb2.SchedulerServiceWakeRequest, _scheduler_pb2.SchedulerServiceWakeResponse]  # type: ignore[assignment]
+    """Something new is due at this time. A call is kept open, and each of its messages is a hint; nothing is answered to one."""
 
 class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
     """What a scheduler may be told."""
@@ -50,9 +50,9 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
     def Wake(
         self,
-        request: _scheduler_pb2.SchedulerServiceWakeRequest,
+        request_iterator: _MaybeAsyncIterator[_scheduler_pb2.SchedulerServiceWakeRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_pb2.SchedulerServiceWakeResponse, _abc.Awaitable[_scheduler_pb2.SchedulerServiceWakeResponse]]:
-        """Something new is due at this time."""
+        """Something new is due at this time. A call is kept open, and each of its messages is a hint; nothing is answered to one."""
 
 def add_SchedulerServiceServicer_to_server(servicer: SchedulerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -88,8 +88,8 @@ class DeliveryPreview:
     async def send(self, namespace: str, name: str, value: dict[str, Any]) -> tuple[Preview, Answer]:
         """Sends once, outside any job. Raises what `render` raises, and Unavailable when no dispatcher answers."""
         preview = await self.render(namespace, name, value)
-        channels = await self._dispatchers.channels()
-        if not channels:
+        lines = await self._dispatchers.lines()
+        if not lines:
             raise Unavailable("no dispatcher is running", retry_after=5)
         request = dispatcher_pb2.DispatcherServiceSendOnceRequest(
             endpoint_id=preview.endpoint.endpoint_id.bytes,
@@ -98,7 +98,7 @@ class DeliveryPreview:
             config_revision_id=preview.config_revision_id.bytes if preview.config_revision_id else None,
             input_json=orjson.dumps(value).decode(),
         )
-        stub = dispatcher_pb2_grpc.DispatcherServiceStub(channels[0])
+        stub = dispatcher_pb2_grpc.DispatcherServiceStub(lines[0].channel)
         try:
             answer = await stub.SendOnce(
                 request, timeout=min(preview.timeout_ms / 1000 + _ANSWER_SLACK_SEC, _LONGEST_ANSWER_SEC)

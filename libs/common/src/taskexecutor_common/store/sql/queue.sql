@@ -187,7 +187,8 @@ WITH r AS MATERIALIZED (
     WHERE d.status = 'RETRYING'
     RETURNING execution_id
 )
-SELECT d.execution_id, d.attempt_number, d.status, d.run_at, (SELECT x.counted_for FROM room AS x WHERE x.counted_for = d.queue) AS counted_for
+SELECT d.execution_id, d.attempt_number, d.status, d.run_at, (SELECT x.counted_for FROM room AS x WHERE x.counted_for = d.queue) AS counted_for,
+    CASE WHEN d.close_ms IS NOT NULL THEN d.queue END AS closed, d.close_ms
 FROM done AS d;
 
 -- name: find_recorded_attempts

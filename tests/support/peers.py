@@ -33,6 +33,7 @@ class Dispatcher(dispatcher_pb2_grpc.DispatcherServiceServicer):
     woken: asyncio.Queue[uuid.UUID] = field(default_factory=asyncio.Queue)
     callers: list[bytes] = field(default_factory=list)
     """The certificate of each call, in PEM."""
+    calls: int = 0
 
     @property
     def address(self) -> str:
@@ -48,19 +49,21 @@ class Dispatcher(dispatcher_pb2_grpc.DispatcherServiceServicer):
         async with asyncio.timeout(PATIENCE_SEC):
             return await self.woken.get()
 
-    async def Wake(self, request: Any, context: Any) -> Any:
+    async def Wake(self, requests: Any, context: Any) -> Any:
         """See the proto."""
+        self.calls += 1
         self.callers += context.auth_context().get("x509_pem_cert", [])
-        for queue in request.queues:
-            self.woken.put_nowait(uuid.UUID(bytes=queue))
+        async for request in requests:
+            for queue in request.queues:
+                self.woken.put_nowait(uuid.UUID(bytes=queue))
         return dispatcher_pb2.DispatcherServiceWakeResponse()
 
 
 @asynccontextmanager
-async def listening(tls: Tls | None) -> AsyncIterator[Dispatcher]:
-    """A dispatcher on a free port of 127.0.0.1."""
+async def listening(tls: Tls | None, *, port: int = 0) -> AsyncIterator[Dispatcher]:
+    """A dispatcher on a port of 127.0.0.1, a free one unless it is said."""
     dispatcher = Dispatcher()
-    server = RpcServer("127.0.0.1:0", grace_sec=0, tls=tls)
+    server = RpcServer(f"127.0.0.1:{port}", grace_sec=0, tls=tls)
     dispatcher_pb2_grpc.add_DispatcherServiceServicer_to_server(dispatcher, server.server)
     await server.start()
     assert server.port is not None
