@@ -180,7 +180,8 @@ def write_job(message: job_pb2.Job, job: Job, *, deduplicated: bool = False, sen
     message.version = job.version
     message.input.CopyFrom(to_struct(job.input) if sent_input is None else sent_input)
     message.endpoint_revision = job.endpoint_revision
-    message.created_at.CopyFrom(_shared_timestamp(job.created_at))
+    created_at = _shared_timestamp(job.created_at)
+    message.created_at.CopyFrom(created_at)
     if job.idempotency_key is not None:
         message.idempotency_key = job.idempotency_key
     if job.run_at is not None:
@@ -188,7 +189,8 @@ def write_job(message: job_pb2.Job, job: Job, *, deduplicated: bool = False, sen
     if job.execution_id is not None and job.execution_status is not None:
         message.execution.execution_id = ids.execution_id_text(job.execution_id)
         message.execution.status = job.execution_status.value  # type: ignore[assignment]
-        message.execution.created_at.CopyFrom(_shared_timestamp(job.execution_created_at or job.created_at))
+        began_at = job.execution_created_at or job.created_at
+        message.execution.created_at.CopyFrom(created_at if began_at is job.created_at else _shared_timestamp(began_at))
     if deduplicated:
         message.deduplicated = True
     if job.retired_at is not None:

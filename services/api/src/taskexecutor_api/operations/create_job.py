@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
@@ -27,11 +27,11 @@ from taskexecutor_common.store.cron_jobs import CronJobStore
 from taskexecutor_common.store.jobs import JobStore
 
 _CREATED = {trigger: metrics.JOBS_CREATED.labels(trigger=trigger.value) for trigger in Trigger}
+_TURN_SEC = 0.002
 _TRIES = 5  # the endpoint may change while a job is created, but not for ever
 
 
-@dataclass(frozen=True, slots=True)
-class WantedJob:
+class WantedJob(NamedTuple):
     """What a caller asks for; fields are checked against the trigger, contents not yet."""
 
     endpoint: str
@@ -46,8 +46,7 @@ class WantedJob:
     catch_up: CatchUp = CatchUp.ALL
 
 
-@dataclass(frozen=True, slots=True)
-class JobResult:
+class JobResult(NamedTuple):
     """The job, and whether it was there before."""
 
     job: Job
@@ -98,6 +97,7 @@ class JobCreator:
         """Creates jobs, each for itself; what went wrong with one is its result. One-shot jobs share statements."""
         results: dict[int, JobResult | TaskExecutorError] = {}
         ready: dict[int, tuple[NewJob, Entry]] = {}
+        turn_ends_at = time.monotonic() + _TURN_SEC
         for index, job in enumerate(wanted):
             if job.trigger is Trigger.CRON:
                 continue
@@ -107,7 +107,9 @@ class JobCreator:
                 results[index] = error
             else:
                 ready[index] = (self._new_job(job, entry, request_id), entry)
-            await asyncio.sleep(0)  # a thousand checks in a row would hold up all other calls
+            if time.monotonic() > turn_ends_at:  # a thousand checks in a row would hold up all other calls
+                await asyncio.sleep(0)
+                turn_ends_at = time.monotonic() + _TURN_SEC
         results |= await self._write_batch(namespace, wanted, ready)
         for index, job in enumerate(wanted):
             if index not in results:  # a CRON job, or one whose endpoint changed meanwhile
