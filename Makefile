@@ -64,8 +64,9 @@ migrate: setup ## Bring the database TE_DATABASE_URL up to date
 
 # --- tests ---
 
-test: dev ## Run every test
-	@$(BIN)/pytest
+# The tests of one file stay together: they share a system, or a server.
+test: dev ## Run every test, in PROCESSES=2 side by side
+	@$(BIN)/pytest -n $(or $(PROCESSES),2) --dist loadfile
 
 test-unit: dev ## Run the tests that start no whole system
 	@$(BIN)/pytest tests/unit

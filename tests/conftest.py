@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Any
+
 import pytest
 from hypothesis import settings
 
@@ -12,6 +15,29 @@ settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
 
 pytest_plugins = ["tests.fixtures.postgres", "tests.fixtures.store"]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuses tests of one id: side by side, all but one of them would be left out without a word."""
+    twice = [nodeid for nodeid, count in Counter(item.nodeid for item in items).items() if count > 1]
+    if twice:
+        raise pytest.UsageError(f"several tests have the id {twice[0]}")
+
+
+# Tests that run side by side have processes of their own, which tell the one that prints the report what it ends with.
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In such a process: tells it."""
+    if told := getattr(session.config, "workeroutput", None):
+        told["components"] = components.noted()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """In the one that prints: takes it."""
+    components.note_all(getattr(node, "workeroutput", {}).get("components", {}))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -19,6 +19,8 @@ from tests.support.receiver import Receiver, running_receiver
 
 ALL = os.environ.get("TE_CHAOS") == "all"
 ROWS: list[Row] = []
+TOLD: list[list[str]] = []
+"""Lines of the table, from processes that ran some of the scenarios."""
 
 UNRULINESS = 0.05  # nothing is ever quiet
 
@@ -62,13 +64,33 @@ def begin(tmp_path: pathlib.Path, receiver: Receiver, request: pytest.FixtureReq
     return begin
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In a process beside others: tells the one that prints (see tests/conftest.py)."""
+    if told := getattr(session.config, "workeroutput", None):
+        told["scenarios"] = [cells(row) for row in ROWS]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """In the one that prints: takes it."""
+    TOLD.extend(getattr(node, "workeroutput", {}).get("scenarios", []))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """The table of all scenarios that ran."""
-    if ROWS:
-        terminalreporter.write_line(table(ROWS))
+    if lines := [*map(cells, ROWS), *TOLD]:
+        terminalreporter.write_line(table(lines))
 
 
-def table(rows: list[Row]) -> str:
+def cells(row: Row) -> list[str]:
+    """A line of the table."""
+    found = row.audit
+    figures = (row.faults, found.accepted, found.delivered, found.failed, found.duplicated, found.lost, found.stuck)
+    recovered = "" if row.recovered_sec is None else f"{row.recovered_sec:.1f} s"
+    return [row.scenario, *map(str, figures), recovered, row.note]
+
+
+def table(lines: list[list[str]]) -> str:
     """One line per scenario."""
     drawn = Table(title="Scenarios", title_justify="left")
     for heading in (
@@ -84,11 +106,8 @@ def table(rows: list[Row]) -> str:
     ):
         drawn.add_column(heading, justify="left" if heading == "scenario" else "right")
     drawn.add_column("besides")
-    for row in rows:
-        found = row.audit
-        figures = (row.faults, found.accepted, found.delivered, found.failed, found.duplicated, found.lost, found.stuck)
-        recovered = "" if row.recovered_sec is None else f"{row.recovered_sec:.1f} s"
-        drawn.add_row(row.scenario, *map(str, figures), recovered, row.note)
+    for line in lines:
+        drawn.add_row(*line)
     console = Console(file=io.StringIO(), width=190, force_terminal=False)
     console.print(drawn)
     return str(console.file.getvalue())  # type: ignore[attr-defined]

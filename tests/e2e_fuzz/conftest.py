@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 import pytest
 import requests
+from _pytest.nodeid import coerce_node_id
 
 from taskexecutor_local.stack import Stack, running_stack
 from tests.e2e_fuzz.surface import Surface
@@ -16,11 +17,13 @@ from tests.support.receiver import Receiver, running_receiver
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what is in this folder."""
+    """Marks what is in this folder, and gives each test of an operation an id of its own: pytest leaves out what
+    schemathesis adds to the name."""
     here = pathlib.Path(__file__).parent
     for item in items:
         if item.path.is_relative_to(here):
             item.add_marker("e2e")
+            item._id = coerce_node_id(f"{item.nodeid.rpartition('::')[0]}::{item.name}")
 
 
 @pytest.fixture(scope="package")

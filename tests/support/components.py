@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 _noted: dict[str, str] = {}
 
 
 def note(component: str, version: str) -> None:
     """Says that tests ran against this, e.g. `note("Envoy", "1.40.0")`; the same component may be noted many times."""
     _noted[component] = version
+
+
+def noted() -> dict[str, str]:
+    """All that was noted."""
+    return dict(_noted)
+
+
+def note_all(components: Mapping[str, str]) -> None:
+    """Notes what another process has noted."""
+    _noted.update(components)
 
 
 def summary() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -76,7 +77,13 @@ async def test_a_peer_that_says_nothing_does_not_keep_hints_from_the_others(
 @asynccontextmanager
 async def dumb() -> AsyncIterator[str]:
     """The address of something that takes connections and says nothing."""
-    server = await asyncio.start_server(lambda reader, writer: reader.read(), "127.0.0.1", 0)
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(listen, "127.0.0.1", 0)
     try:
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
