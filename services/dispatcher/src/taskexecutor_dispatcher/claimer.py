@@ -21,7 +21,8 @@ from taskexecutor_dispatcher.queues import QueueSet
 
 _GATHER_SEC = 0.002  # with slots scarce, a moment for more of them to come free makes claims larger
 _FAILURE_PAUSE_SEC = 0.5
-_STALE_SEC = 45.0  # a statement may take 30 s before it is given up
+_STATEMENT_SEC = 30.0  # so long may a statement take before it is given up
+_STALE_SEC = 45.0
 
 _log = get_logger("claimer")
 
@@ -62,6 +63,7 @@ class Claimer:
         self._task: asyncio.Task[None] | None = None
         self._looked_at = float("-inf")
         self._unsure = False
+        self._unsure_until = float("-inf")
         self._is_shallow = True
         self._round_at = time.monotonic()
         self._clock = DatabaseClock()
@@ -130,9 +132,11 @@ class Claimer:
         """One look or claim. False: nothing to do until something changes."""
         if not self._may_claim():
             return False
-        if self._unsure:
+        now = time.monotonic()
+        is_time_to_look = now - self._looked_at >= self._poll_interval_sec
+        if self._unsure or (is_time_to_look and now < self._unsure_until):
             await self._adopt()
-        if time.monotonic() - self._looked_at >= self._poll_interval_sec:
+        if is_time_to_look:
             self._looked_at = time.monotonic()
             self._note_all(await self._store.find_waiting_queues())
         self._queues.open_due()
@@ -157,9 +161,11 @@ class Claimer:
             first_lanes = {queue: self._queues.first_lane(queue) for queue in quotas}
             claims = await self._store.claim(quotas, first_lanes=first_lanes, small=self._is_shallow)
         except BaseException as error:
-            # An ambiguous one may have been committed: then executions are RUNNING in this worker's name that it does not
-            # know of.
-            self._unsure = self._unsure or isinstance(error, AmbiguousResult)
+            # An ambiguous one may have been committed, or may be yet: then executions are RUNNING in this worker's name that
+            # it does not know of.
+            if isinstance(error, AmbiguousResult):
+                self._unsure = True
+                self._unsure_until = time.monotonic() + _STATEMENT_SEC
             self._queues.add(quotas)
             raise
         self._is_shallow = len(claims) <= SMALL_BATCH and len(claims) < sum(quotas.values())

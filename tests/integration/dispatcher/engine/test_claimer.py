@@ -158,6 +158,35 @@ async def test_a_claim_without_an_answer_is_adopted_and_delivered_once(
     assert {row[0] for row in await engine.rows("SELECT attempt_count FROM executions")} == {1}
 
 
+async def is_waiting_for_a_lock(engine: Engine) -> bool:
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    return bool(await engine.value(query))
+
+
+async def test_a_claim_that_is_committed_long_after_its_line_was_lost_is_adopted(
+    engine: Engine, far_db: Database, line: Line
+) -> None:
+    endpoint = await engine.endpoint()
+    dispatcher = await a_dispatcher(engine, Target(), db=far_db, slots=64, poll_interval_sec=SOON_SEC)
+    async with running(dispatcher):
+        # Many at first, so that the next claim expects many and may take its time.
+        before = [job.job_id for job in await engine.create(endpoint, 40)]
+        dispatcher.claimer.wake([endpoint.endpoint_id])
+        await wait_until(lambda: all_succeeded(engine))
+        held_up = await engine.create_one(endpoint)
+        await engine.rows("BEGIN")
+        await engine.rows("SELECT 1 FROM executions WHERE execution_id = %s FOR UPDATE", held_up)
+        dispatcher.claimer.wake([endpoint.endpoint_id])
+        await wait_until(lambda: is_waiting_for_a_lock(engine), what="a claim that waits")
+        line.reset()
+        rounds = dispatcher.rounds
+        await wait_until(lambda: dispatcher.rounds > rounds + 2, what="looks that find nothing")
+        await engine.rows("ROLLBACK")
+        await wait_until(lambda: all_succeeded(engine))
+    assert dispatcher.target.executions == dict.fromkeys([*before, held_up], 1)
+    assert {row[0] for row in await engine.rows("SELECT attempt_count FROM executions")} == {1}
+
+
 async def test_what_was_delivered_and_is_not_yet_recorded_is_not_adopted(
     engine: Engine, far_db: Database, line: Line
 ) -> None:
