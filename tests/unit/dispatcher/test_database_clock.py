@@ -34,7 +34,7 @@ def test_a_first_answer_is_late_by_its_own_way_back(answers: Answers) -> None:
 
 def test_a_slow_answer_profits_from_a_fast_one(answers: Answers) -> None:
     answers.ask(10, reaches_after=0.0005, answered_after=0.001)
-    assert answers.ask(11, reaches_after=0.001, answered_after=0.250) == pytest.approx(0.0005)
+    assert answers.ask(10.5, reaches_after=0.001, answered_after=0.250) == pytest.approx(0.0005)
 
 
 def test_nothing_is_ever_early(answers: Answers) -> None:
@@ -54,8 +54,8 @@ def test_a_clock_that_is_set_back_costs_no_more_than_the_way_of_the_question(ans
 def test_what_was_learnt_is_forgotten(answers: Answers) -> None:
     answers.ask(10, reaches_after=0.001, answered_after=0.002)
     answers.set_by -= 3600
-    answers.ask(41, reaches_after=0.001, answered_after=0.002)
-    assert answers.ask(72, reaches_after=0.001, answered_after=0.002) == pytest.approx(0.001)
+    answers.ask(11.2, reaches_after=0.001, answered_after=0.002)
+    assert answers.ask(12.5, reaches_after=0.001, answered_after=0.002) == pytest.approx(0.001)
 
 
 def test_after_a_long_silence_only_the_new_answer_counts(answers: Answers) -> None:

@@ -6,7 +6,9 @@ import math
 import time
 from collections.abc import Callable
 
-_WINDOW_SEC = 30.0  # clocks drift and are set, so what was learnt is forgotten after once to twice this
+# What was learnt is forgotten after once to twice this, because clocks are set and run at different rates: by NTP up to 500
+# millionths apart, which is a millisecond in two seconds and nearly always far below what the fastest answer takes.
+_WINDOW_SEC = 1.0
 
 
 class DatabaseClock:

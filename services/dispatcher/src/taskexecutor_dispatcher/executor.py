@@ -112,7 +112,7 @@ class Executor:
             max_attempts=1,
             scheduled_at=self._clock.now(),
             claimed_at_ms=0,
-            waited_ms=0,
+            ready_at_ms=0,
             late_ms=0,
             job_version=1,
             input=value,

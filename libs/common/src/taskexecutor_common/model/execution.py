@@ -73,8 +73,8 @@ class Claim(NamedTuple):
     scheduled_at: datetime
     claimed_at_ms: float
     """The clock at the claim, as milliseconds since the epoch."""
-    waited_ms: float
-    """From being ready to being claimed; negative when it was claimed ahead of its time, before which nothing is sent."""
+    ready_at_ms: float
+    """When it was ready, likewise; later than the claim when it was claimed ahead of its time, before which nothing is sent."""
     late_ms: float
     """From being due to being claimed."""
     job_version: int

@@ -91,7 +91,7 @@ async def migrate(dsn: str) -> list[str]:
 async def _create_if_missing(connection: psycopg.AsyncConnection[Any], statement: str) -> None:
     try:
         await connection.execute(statement.encode())
-    except (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable):
+    except (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable, psycopg.errors.DuplicateObject):
         # Two runners at once: PostgreSQL lets IF NOT EXISTS of both through to the catalog, where one loses.
         pass
 

@@ -5,7 +5,8 @@
 -- LATERAL with a limit per queue: each queue is one short walk of the primary key, however long its neighbours are.
 -- The walk begins at the lane that the claimer says, so that a backlog in the low lanes does not hold up the high ones.
 -- A cancelled execution may have left its queue row: the status guard drops it here.
--- What was promoted ahead is claimed ahead: its attempt starts, and its lease counts, from when it is ready.
+-- What was promoted ahead is claimed ahead: its attempt starts, and its lease counts, from when it is ready. The clock is read
+-- once a row: the difference of two readings would make what waits early by whatever came between them.
 -- An endpoint with limits is claimed for by one dispatcher at a time, which holds the row that counts; the others pass it by.
 WITH gates AS MATERIALIZED (
     SELECT f.endpoint_id, f.max_in_flight, f.in_flight, f.circuit,
@@ -74,7 +75,7 @@ WITH gates AS MATERIALIZED (
 SELECT run.execution_id, run.job_id, run.namespace, run.queue, run.endpoint_revision, run.config_revision_id,
     run.attempt_count, run.max_attempts, coalesce(j.run_at, run.scheduled_at) AS scheduled_at,
     (extract(epoch FROM clock_timestamp()) * 1000)::double precision AS claimed_at_ms,
-    (extract(epoch FROM clock_timestamp() - run.ready_at) * 1000)::double precision AS waited_ms,
+    (extract(epoch FROM run.ready_at) * 1000)::double precision AS ready_at_ms,
     (extract(epoch FROM now() - run.run_at) * 1000)::double precision AS late_ms,
     j.version AS job_version, j.input
 FROM run
@@ -85,7 +86,7 @@ JOIN jobs AS j ON j.job_id = run.job_id;
 SELECT e.execution_id, e.job_id, e.namespace, e.queue, e.endpoint_revision, e.config_revision_id,
     e.attempt_count, e.max_attempts, coalesce(j.run_at, e.tick_at, e.created_at) AS scheduled_at,
     (extract(epoch FROM clock_timestamp()) * 1000)::double precision AS claimed_at_ms,
-    least(0, extract(epoch FROM clock_timestamp() - e.started_at) * 1000)::double precision AS waited_ms,
+    (extract(epoch FROM e.started_at) * 1000)::double precision AS ready_at_ms,
     (extract(epoch FROM now() - e.run_at) * 1000)::double precision AS late_ms,
     j.version AS job_version, j.input
 FROM leases AS l
