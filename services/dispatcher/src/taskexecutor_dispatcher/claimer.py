@@ -196,13 +196,11 @@ class Claimer:
         if not claims:
             return
         ahead_of_database = self._clock.difference(claims[-1].claimed_at_ms, asked_at)
-        ahead = [claim.ready_at_ms - claim.claimed_at_ms for claim in claims]
-        metrics.observe_all(metrics.QUEUE_WAIT, [max(0.0, -ms / 1000) for ms in ahead])
-        first = [claim for claim, ms in zip(claims, ahead, strict=True) if claim.attempt_count == 1 and ms <= 0]
-        late = [max(0.0, claim.late_ms / 1000) for claim in first]
+        metrics.observe_all(metrics.QUEUE_WAIT, [max(0.0, -claim.ahead_ms / 1000) for claim in claims])
+        late = [max(0.0, claim.late_ms / 1000) for claim in claims if claim.attempt_count == 1 and claim.ahead_ms <= 0]
         metrics.observe_all(metrics.LATENESS, late)
-        for claim, ms in zip(claims, ahead, strict=True):
-            self._begin(claim, claim.ready_at_ms / 1000 + ahead_of_database if ms > 0 else None)
+        for claim in claims:
+            self._begin(claim, claim.ready_at_ms / 1000 + ahead_of_database if claim.ahead_ms > 0 else None)
 
     def _begin(self, claim: Claim, send_at: float | None) -> None:
         task = asyncio.create_task(self._deliver(claim, send_at))

@@ -80,6 +80,11 @@ class Claim(NamedTuple):
     job_version: int
     input: dict[str, Any] | None
 
+    @property
+    def ahead_ms(self) -> float:
+        """How long before its time it was claimed; negative: how long it had waited."""
+        return self.ready_at_ms - self.claimed_at_ms
+
 
 @dataclass(frozen=True, slots=True)
 class AttemptResult:
