@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
-from tests.support import components
+from tests.support import components, evidence
 
 # A property says what is true, never how long it takes: a busy machine must not fail it.
 settings.register_profile("suite", deadline=None)
@@ -23,6 +24,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     twice = [nodeid for nodeid, count in Counter(item.nodeid for item in items).items() if count > 1]
     if twice:
         raise pytest.UsageError(f"several tests have the id {twice[0]}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Adds to the report of a failure what the programs of its system complained of: their logs are gone afterwards."""
+    report = yield
+    if report.failed:
+        fixtures = getattr(item, "funcargs", {}).values()
+        report.sections += [(f"last complaints of {name}", text) for name, text in evidence.loud_lines(fixtures)]
+    return report
 
 
 # Tests that run side by side have processes of their own, which tell the one that prints the report what it ends with.

@@ -100,6 +100,17 @@ async def test_what_is_too_much_is_said_to_be_so(checks: InputChecks) -> None:
     assert refused.value.field == "input"
 
 
+async def test_without_the_other_process_nothing_is_said_of_the_input_and_later_it_is_checked(
+    checks: InputChecks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as machine:
+        machine.setattr("sys.executable", "/nowhere/python")
+        with pytest.raises(Unavailable, match=r"^the input could not be checked$"):
+            await checks.check("n", SLOW, {"s": LETTERS})
+    with pytest.raises(InputValidationFailed):
+        await checks.check("n", SLOW, {"s": LETTERS})
+
+
 async def test_a_large_good_input_is_good_and_a_large_bad_one_named_at_its_place(checks: InputChecks) -> None:
     line = {"properties": {f"p{n}": {"type": "integer", "minimum": 0} for n in range(300)}}
     orders = compile_schema({"properties": {"lines": {"items": line}}})

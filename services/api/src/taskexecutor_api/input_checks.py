@@ -31,6 +31,7 @@ BUDGET_SEC = 2.0
 _TOO_MUCH = {-signal.SIGVTALRM, -signal.SIGSEGV, -signal.SIGABRT}
 # Of the clock on the wall: a machine that has no time for the process, or a process that hangs.
 _PATIENCE_SEC = 15.0
+_PAUSE_SEC = 0.2
 
 _log = get_logger("input_checks")
 
@@ -95,7 +96,7 @@ class InputChecks:
     async def _check_elsewhere(self, schema: CompiledSchema, value: dict[str, Any]) -> None:
         try:
             async with asyncio.timeout(_PATIENCE_SEC):
-                answered = await self._ask(orjson.dumps({"schema": schema.text, "value": value}) + b"\n")
+                answered = await self._ask_twice(orjson.dumps({"schema": schema.text, "value": value}) + b"\n")
         except _Ended as ended:
             if ended.status in _TOO_MUCH:
                 raise InputValidationFailed(
@@ -108,8 +109,24 @@ class InputChecks:
         except asyncio.CancelledError:
             self._kill()  # the answer to this question must not be taken for that to the next
             raise
+        except Exception as error:
+            self._kill()
+            raise Unavailable("the input could not be checked", retry_after=1) from error
         if failure := orjson.loads(answered):
             raise InputValidationFailed(failure["message"], field=failure["field"])
+
+    async def _ask_twice(self, question: bytes) -> bytes:
+        """The answer, with another process if the first cannot be started or the way to it breaks: that says nothing about
+        the input, and a machine may be short of something for a moment."""
+        try:
+            return await self._ask(question)
+        except (_Ended, TimeoutError):
+            raise
+        except Exception:
+            _log.exception("an input could not be checked; trying once more")
+            self._kill()
+        await asyncio.sleep(_PAUSE_SEC)
+        return await self._ask(question)
 
     async def _ask(self, question: bytes) -> bytes:
         """The other process's answer. Raises _Ended."""
