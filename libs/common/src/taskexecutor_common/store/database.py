@@ -39,8 +39,9 @@ _BACKOFF_CAP_MS = 500
 _UNDONE = (errors.SerializationFailure, errors.DeadlockDetected)
 # Every statement is written as walks of indexes. PostgreSQL's planner may choose otherwise by what it believes of a table: a
 # plan that was made and kept while a queue was empty reads all of the queue once it is full. So plans are made anew, and of
-# walks of indexes only (tests/contract/test_plans.py holds what they touch). What was vacuumed while it was empty is believed
-# to be empty until the next look, however full it is: rows that a statement has found it deletes by their place, not by a join.
+# walks of indexes only (tests/contract/test_plans.py holds what they touch). What was vacuumed while it was empty, or while one
+# transaction was filling it, is believed to be empty until the next look, however full it is: rows that a statement has found
+# it deletes by their place, and what belongs to them it looks up, both in words that cannot be taken for a join in any order.
 #
 # Planning costs half a millisecond: nothing for a batch, and four times the work for a single row. So `small` statements
 # first go over connections that keep their plans, and get a short time there: one that takes longer is cancelled, its

@@ -6,6 +6,8 @@ There is one text for both engines, but for single lines that have a variant bel
     -- postgres: SELECT r.ctid AS place
 
 PostgreSQL gets the variant, which may be empty; it says the same in a way that its planner cannot take for something else.
+`x = ANY (ARRAY[y])` is `x = y` to be looked up and not to be joined: it promises no order of x, so that no index of a table
+that is believed to be nearly empty is walked from end to end to find its rows in the batch (docs/schema.md, "Plans").
 """
 
 from __future__ import annotations

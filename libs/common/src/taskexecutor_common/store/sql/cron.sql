@@ -8,6 +8,7 @@ SELECT c.job_id, c.next_run_at AS tick_at, j.cron_expression, j.cron_timezone, j
     now() AS db_now
 FROM cron_jobs AS c
 JOIN jobs AS j ON j.job_id = c.job_id
+-- postgres: JOIN jobs AS j ON j.job_id = ANY (ARRAY[c.job_id])
 WHERE c.lane = %(lane)s::smallint AND c.next_run_at IS NOT NULL AND c.next_run_at <= now()
 ORDER BY c.lane, c.next_run_at, c.job_id
 LIMIT %(batch)s::bigint;
@@ -41,6 +42,7 @@ WITH t AS MATERIALIZED (
         retired_at = CASE WHEN t.next_at IS NULL THEN now() END
     FROM t
     WHERE c.job_id = t.job_id AND c.status = 'ACTIVE' AND c.next_run_at = t.tick_at
+    -- postgres: WHERE c.job_id = ANY (ARRAY[t.job_id]) AND c.status = 'ACTIVE' AND c.next_run_at = t.tick_at
     RETURNING c.job_id, t.fired_at, t.execution_id
 ), created AS (
     INSERT INTO executions (execution_id, job_id, namespace, region, lane, queue, endpoint_revision, config, timeout_ms,
@@ -49,7 +51,9 @@ WITH t AS MATERIALIZED (
         'QUEUED', v.max_attempts, a.fired_at, a.fired_at
     FROM advanced AS a
     JOIN jobs AS j ON j.job_id = a.job_id
+    -- postgres: JOIN jobs AS j ON j.job_id = ANY (ARRAY[a.job_id])
     JOIN endpoint_revisions AS v ON v.endpoint_id = j.endpoint_id AND v.revision = j.endpoint_revision
+    -- postgres: JOIN endpoint_revisions AS v ON v.endpoint_id = ANY (ARRAY[j.endpoint_id]) AND v.revision = j.endpoint_revision
     WHERE a.fired_at IS NOT NULL
     ON CONFLICT (job_id, tick_at) WHERE tick_at IS NOT NULL DO NOTHING
     RETURNING execution_id, queue, lane, priority

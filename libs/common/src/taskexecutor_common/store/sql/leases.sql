@@ -68,6 +68,7 @@ WITH lost AS MATERIALIZED (
         duration_ms = NULL
     FROM freed AS f
     WHERE e.execution_id = f.execution_id AND e.status = 'RUNNING' AND e.worker_id = f.worker_id
+    -- postgres: WHERE e.execution_id = ANY (ARRAY[f.execution_id]) AND e.status = 'RUNNING' AND e.worker_id = f.worker_id
         AND e.attempt_count = f.attempt_number
     RETURNING e.execution_id, e.status, e.lane, e.queue, e.priority, e.region, e.started_at, f.worker_id, f.attempt_number
 ), noted AS (

@@ -53,6 +53,7 @@ WITH gates AS MATERIALIZED (
             SELECT c.revision_id FROM configs AS c WHERE c.namespace = e.namespace AND c.name = e.config))
     FROM gone AS g
     WHERE e.execution_id = g.execution_id AND e.status IN ('PENDING', 'QUEUED', 'RETRYING')
+    -- postgres: WHERE e.execution_id = ANY (ARRAY[g.execution_id]) AND e.status IN ('PENDING', 'QUEUED', 'RETRYING')
     RETURNING e.execution_id, e.job_id, e.namespace, e.queue, e.endpoint_revision, e.config_revision_id, e.timeout_ms,
         e.attempt_count, e.max_attempts, e.run_at, coalesce(e.tick_at, e.created_at) AS scheduled_at, g.ready_at
 ), held AS (
@@ -70,6 +71,7 @@ WITH gates AS MATERIALIZED (
         SELECT held.counted_for, count(*)::integer AS executions FROM held WHERE held.counted_for IS NOT NULL GROUP BY held.counted_for
     ) AS h ON h.counted_for = g.endpoint_id
     WHERE f.endpoint_id = g.endpoint_id
+    -- postgres: WHERE f.endpoint_id = ANY (ARRAY[g.endpoint_id])
     RETURNING f.endpoint_id
 )
 SELECT run.execution_id, run.job_id, run.namespace, run.queue, run.endpoint_revision, run.config_revision_id,
@@ -80,6 +82,7 @@ SELECT run.execution_id, run.job_id, run.namespace, run.queue, run.endpoint_revi
     j.version AS job_version, j.input
 FROM run
 JOIN jobs AS j ON j.job_id = run.job_id;
+-- postgres: JOIN jobs AS j ON j.job_id = ANY (ARRAY[run.job_id]);
 
 -- name: find_held_executions
 -- After a claim whose answer was lost: what is RUNNING in this worker's name, to be delivered if it is not known here.
@@ -114,6 +117,7 @@ WITH r AS MATERIALIZED (
         completed_at = CASE WHEN r.next_status = 'RETRYING' THEN NULL ELSE now() END
     FROM r
     WHERE e.execution_id = r.execution_id AND e.status = 'RUNNING'
+    -- postgres: WHERE e.execution_id = ANY (ARRAY[r.execution_id]) AND e.status = 'RUNNING'
         AND e.worker_id = %(worker_id)s::uuid AND e.attempt_count = r.attempt_number
     RETURNING e.execution_id, e.status, e.run_at, e.lane, e.queue, e.priority, e.region, e.started_at,
         r.attempt_number, r.attempt_status, r.duration_ms, r.output, r.error, r.log_level, r.log_message,
@@ -138,8 +142,9 @@ WITH r AS MATERIALIZED (
         f.window_started_at > now() - f.window_ms * interval '1 millisecond' AS is_same_window, f.window_attempts, f.window_failures
     FROM news AS n
     JOIN endpoint_flow AS f ON f.endpoint_id = n.queue
+    -- postgres: JOIN endpoint_flow AS f ON f.endpoint_id = ANY (ARRAY[n.queue])
     WHERE f.is_limited OR n.freed > 0 OR n.close_ms IS NOT NULL
-    ORDER BY f.endpoint_id
+    ORDER BY n.queue
     FOR UPDATE OF f
 ), sums AS (
     SELECT x.endpoint_id, x.circuit = 'OPEN' AS was_open, x.circuit = 'OPEN' AND x.closed_until <= now() AS was_probing,
@@ -166,6 +171,7 @@ WITH r AS MATERIALIZED (
         closed_by = CASE WHEN v.trips THEN 'CIRCUIT' WHEN v.close_ms IS NULL THEN f.closed_by ELSE 'RETRY_AFTER' END
     FROM verdicts AS v
     WHERE f.endpoint_id = v.endpoint_id
+    -- postgres: WHERE f.endpoint_id = ANY (ARRAY[v.endpoint_id])
     RETURNING f.endpoint_id
 ), noted AS (
     INSERT INTO attempts (execution_id, attempt_number, region, worker_id, status, started_at, completed_at, duration_ms, output, error)

@@ -29,6 +29,7 @@ WITH due AS MATERIALIZED (
     SET status = 'QUEUED'
     FROM moved AS m
     WHERE e.execution_id = m.execution_id AND e.status = 'PENDING'
+    -- postgres: WHERE e.execution_id = ANY (ARRAY[m.execution_id]) AND e.status = 'PENDING'
     RETURNING e.execution_id
 )
 SELECT m.queue, count(*) AS moved, NULL::timestamptz AS next_at, NULL::double precision AS next_in_ms
