@@ -83,6 +83,7 @@ class Hot:
 
 
 FIRST_QUEUES = f"ARRAY(SELECT {QUEUE.format(queues=QUEUES)} FROM generate_series(1, 10) AS n)"
+UNREADABLE = "'{e0000000-0000-0000-0000-000000000001}'"
 FAILURES = f"""(SELECT jsonb_agg(jsonb_build_object('execution_id', {LEASED}, 'attempt_number', 1, 'attempt_status', 'FAILED',
     'next_status', 'RETRYING', 'retry_delay_ms', 1000, 'duration_ms', 5, 'error', jsonb_build_object(), 'log_level', 'WARN',
     'log_message', 'no')) FROM generate_series(1, {BATCH}) AS n)"""
@@ -117,8 +118,8 @@ HOT = {
     ),
     "promote_timers": Hot({"lane": "0", "ahead_ms": "100"}, rows=500),
     "next_timers": Hot({"lanes": "'{0,1}'"}, rows=2),
-    "next_cron_ticks": Hot({"lanes": "'{0,1}'"}, rows=2),
-    "find_due_cron_jobs": Hot({"lane": "0", "batch": "100"}, rows=100),
+    "next_cron_ticks": Hot({"lanes": "'{0,1}'", "unreadable": UNREADABLE}, rows=2),
+    "find_due_cron_jobs": Hot({"lane": "0", "batch": "100", "unreadable": UNREADABLE}, rows=100),
     "tick_cron_jobs": Hot(
         {
             "job_ids": f"ARRAY(SELECT {EXECUTION} FROM generate_series(1, {BATCH}) AS n)",
@@ -136,8 +137,10 @@ HOT = {
     "create_jobs_kept": Hot({"region": "'default'", "jobs": NEW_JOBS}, rows=BATCH, kept_plan_of="create_jobs"),
     "promote_timers_kept": Hot({"lane": "0", "ahead_ms": "100"}, rows=500, kept_plan_of="promote_timers"),
     "next_timers_kept": Hot({"lanes": "'{0,1}'"}, rows=2, kept_plan_of="next_timers"),
-    "next_cron_ticks_kept": Hot({"lanes": "'{0,1}'"}, rows=2, kept_plan_of="next_cron_ticks"),
-    "find_due_cron_jobs_kept": Hot({"lane": "0", "batch": "100"}, rows=100, kept_plan_of="find_due_cron_jobs"),
+    "next_cron_ticks_kept": Hot({"lanes": "'{0,1}'", "unreadable": UNREADABLE}, rows=2, kept_plan_of="next_cron_ticks"),
+    "find_due_cron_jobs_kept": Hot(
+        {"lane": "0", "batch": "100", "unreadable": UNREADABLE}, rows=100, kept_plan_of="find_due_cron_jobs"
+    ),
     "find_waiting_queues_kept": Hot({}, rows=QUEUES, kept_plan_of="find_waiting_queues"),
     "look_at_queues_kept": Hot({"queues": FIRST_QUEUES}, rows=10, kept_plan_of="look_at_queues"),
 }

@@ -48,18 +48,18 @@ def promoter_ahead(engine: Engine, hinted: HintedQueues) -> Promoter:
 
 
 @pytest.fixture
-def make_ticker(engine: Engine, hinted: HintedQueues) -> Callable[[], CronTicker]:
-    return lambda: CronTicker(
+def make_ticker(engine: Engine, hinted: HintedQueues) -> Callable[..., CronTicker]:
+    return lambda batch=50: CronTicker(
         engine.timers,
         lanes=lanes_of(engine),
         new_id=engine.new_id,
         wake_queues=hinted,
         interval_sec=INTERVAL_SEC,
-        batch=50,
+        batch=batch,
         grace_sec=10.0,
     )
 
 
 @pytest.fixture
-def ticker(make_ticker: Callable[[], CronTicker]) -> CronTicker:
+def ticker(make_ticker: Callable[..., CronTicker]) -> CronTicker:
     return make_ticker()

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from uuid import UUID
 
 from taskexecutor_common.cron import CronSchedule
-from taskexecutor_common.errors import InvalidCron
 from taskexecutor_common.model.job import CatchUp, CronTick, DueCronJob
 from taskexecutor_common.observability import metrics
 from taskexecutor_common.observability.logging import get_logger
 from taskexecutor_common.runtime.loop import Loop
 from taskexecutor_common.store.timers import TimerStore
 from taskexecutor_scheduler.due import DueTimes
+
+_READ_AGAIN_SEC = 60.0  # what cannot be read is tried again, and complained of, so often
 
 _log = get_logger("cron_ticker")
 
@@ -41,7 +43,11 @@ def decide(job: DueCronJob, grace: timedelta, new_id: Callable[[], UUID]) -> Cro
 
 
 class CronTicker:
-    """Sleeps until the next tick, as the database's clock tells it. Two at once: the compare-and-set lets one win."""
+    """Sleeps until the next tick, as the database's clock tells it. Two at once: the compare-and-set lets one win.
+
+    A schedule was valid when it was stored, but the zone data may have changed since. One that cannot be read stays due: its
+    ticks are caught up with once it can. Meanwhile it is passed by.
+    """
 
     def __init__(
         self,
@@ -61,6 +67,8 @@ class CronTicker:
         self._batch = batch
         self._grace = timedelta(seconds=grace_sec)
         self._due = DueTimes(lanes)
+        self._unreadable: set[UUID] = set()
+        self._read_again_at = float("-inf")
         self.loop = Loop("cron_ticker", self.run_once, interval_sec=interval_sec)
 
     def hint(self, due_at: datetime | None) -> None:
@@ -70,33 +78,33 @@ class CronTicker:
 
     async def run_once(self) -> float | None:
         """Handles all ticks that are due. Answers the seconds until the next."""
+        if self._unreadable and time.monotonic() >= self._read_again_at:
+            self._unreadable.clear()
         while True:
             self._due.forget(self._lanes)
-            self._due.learn(self._lanes, await self._store.next_cron_ticks(self._lanes))
+            self._due.learn(self._lanes, await self._store.next_cron_ticks(self._lanes, unreadable=self._unreadable))
             late = self._due.late()
             if not late:
                 return self._due.wait_sec()
-            unreadable = 0
             for lane in late:
-                unreadable += await self._tick(lane)
-            if unreadable:
-                raise RuntimeError(f"{unreadable} schedules cannot be read; see the log")
+                await self._tick(lane)
 
-    async def _tick(self, lane: int) -> int:
-        """Handles a batch of a lane. Answers how many of its schedules cannot be read."""
-        due = await self._store.find_due_cron_jobs(lane, self._batch)
+    async def _tick(self, lane: int) -> None:
+        """Handles a batch of a lane."""
+        due = await self._store.find_due_cron_jobs(lane, self._batch, unreadable=self._unreadable)
         ticks = [tick for job in due if (tick := self._decide(job)) is not None]
         if ticks:
             self._wake_queues(await self._store.tick(ticks))
-        return len(due) - len(ticks)
 
     def _decide(self, job: DueCronJob) -> CronTick | None:
         try:
             tick = decide(job, self._grace, self._new_id)
-        except InvalidCron:
-            # It was valid when it was stored: the zone data changed. It stays due, loudly, and holds up nobody else.
+        except Exception:  # InvalidCron, as a rule; whatever it is, it is this schedule's alone
             _log.exception("schedule cannot be read", job_id=str(job.job_id), expression=job.cron_expression)
             metrics.CRON_TICKS.labels(result="unreadable").inc()
+            if not self._unreadable:
+                self._read_again_at = time.monotonic() + _READ_AGAIN_SEC
+            self._unreadable.add(job.job_id)
             return None
         if tick.fired_at is None:
             metrics.CRON_TICKS.labels(result="skipped").inc()

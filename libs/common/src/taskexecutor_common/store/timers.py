@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -75,13 +75,17 @@ class TimerStore:
         """The earliest timer of each lane that has one."""
         return await self._db.fetch_all("next_timers", NextDue, small=True, lanes=list(lanes))
 
-    async def next_cron_ticks(self, lanes: Sequence[int]) -> list[NextDue]:
-        """The earliest cron tick of each lane that has one."""
-        return await self._db.fetch_all("next_cron_ticks", NextDue, small=True, lanes=list(lanes))
+    async def next_cron_ticks(self, lanes: Sequence[int], *, unreadable: Collection[UUID] = ()) -> list[NextDue]:
+        """The earliest cron tick of each lane that has one; jobs that are `unreadable` are passed by."""
+        return await self._db.fetch_all(
+            "next_cron_ticks", NextDue, small=True, lanes=list(lanes), unreadable=list(unreadable)
+        )
 
-    async def find_due_cron_jobs(self, lane: int, batch: int) -> list[DueCronJob]:
-        """Schedules of a lane whose next tick has come, oldest first."""
-        return await self._db.fetch_all("find_due_cron_jobs", DueCronJob, lane=lane, batch=batch)
+    async def find_due_cron_jobs(self, lane: int, batch: int, *, unreadable: Collection[UUID] = ()) -> list[DueCronJob]:
+        """Schedules of a lane whose next tick has come, oldest first; jobs that are `unreadable` are passed by."""
+        return await self._db.fetch_all(
+            "find_due_cron_jobs", DueCronJob, lane=lane, batch=batch, unreadable=list(unreadable)
+        )
 
     async def tick(self, ticks: Sequence[CronTick]) -> list[UUID]:
         """Advances schedules and creates the executions of fired ticks. Answers the queues that have work now.

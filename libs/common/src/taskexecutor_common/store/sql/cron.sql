@@ -3,6 +3,7 @@
 -- name: find_due_cron_jobs
 -- The cron ticker's work: schedules whose next tick has come, oldest first, with the database's now.
 -- What a pause swallowed is caught up with as the resume said, what came after it as the job says.
+-- Those that the ticker could not read are passed by: they stay due, and hold up nobody.
 SELECT c.job_id, c.next_run_at AS tick_at, j.cron_expression, j.cron_timezone, j.cron_starts_at, j.cron_ends_at,
     CASE WHEN c.next_run_at <= c.resumed_at THEN coalesce(c.resume_catch_up, j.catch_up) ELSE j.catch_up END AS catch_up,
     now() AS db_now
@@ -10,18 +11,19 @@ FROM cron_jobs AS c
 JOIN jobs AS j ON j.job_id = c.job_id
 -- postgres: JOIN jobs AS j ON j.job_id = ANY (ARRAY[c.job_id])
 WHERE c.lane = %(lane)s::smallint AND c.next_run_at IS NOT NULL AND c.next_run_at <= now()
+    AND c.job_id <> ALL (%(unreadable)s::uuid[])
 ORDER BY c.lane, c.next_run_at, c.job_id
 LIMIT %(batch)s::bigint;
 
 -- name: next_cron_ticks
--- When the cron ticker must wake, by the database's clock: the earliest tick of each lane.
+-- When the cron ticker must wake, by the database's clock: the earliest tick of each lane, of those that it can read.
 SELECT n.lane, n.next_run_at AS due_at,
     (extract(epoch FROM n.next_run_at - clock_timestamp()) * 1000)::double precision AS due_in_ms
 FROM unnest(%(lanes)s::smallint[]) AS l (lane)
 CROSS JOIN LATERAL (
     SELECT c.lane, c.next_run_at
     FROM cron_jobs AS c
-    WHERE c.lane = l.lane AND c.next_run_at IS NOT NULL
+    WHERE c.lane = l.lane AND c.next_run_at IS NOT NULL AND c.job_id <> ALL (%(unreadable)s::uuid[])
     ORDER BY c.lane, c.next_run_at, c.job_id
     LIMIT 1
 ) AS n;
