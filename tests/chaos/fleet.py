@@ -35,6 +35,7 @@ from taskexecutor_local.ports import LOOPBACK, free_ports
 from taskexecutor_local.postgres import EmbeddedPostgres
 from taskexecutor_local.process import Process, Program
 from tests.chaos import service
+from tests.support import components
 from tests.support.link import Link
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -264,6 +265,7 @@ async def running_fleet(
         fleet = Fleet(held, counts=counts or {}, wrong=wrong or {}, straight=straight, settings=settings)
         try:
             await fleet.start()
+            components.note_system(folder)
             yield fleet
         finally:
             await fleet.stop()

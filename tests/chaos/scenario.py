@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import random
@@ -58,6 +59,17 @@ class Chaos(Generic[TargetsT]):
     async def delivered(self: Chaos[HttpTargets], least: int) -> None:
         """Waits until receivers have seen so many requests: the moment in the middle of things."""
         await wait_until(lambda: self.targets.count >= least, 60, f"{least} deliveries")
+
+    async def under_load(self: Chaos[HttpTargets], *shares: float, per_sec: float = PER_SEC) -> AsyncIterator[float]:
+        """Runs the whole load, and comes by when receivers have seen these shares of it: the moments to break something."""
+        load = asyncio.create_task(self.load.run(JOBS, per_sec))
+        try:
+            for share in shares:
+                await self.delivered(int(JOBS * share))
+                yield share
+            await load
+        finally:
+            load.cancel()
 
     async def settle(self, deadline_sec: float = SETTLED_SEC) -> None:
         """Waits until every execution has ended; the audit says so when some have not."""

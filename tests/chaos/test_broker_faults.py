@@ -12,7 +12,8 @@ from tests.chaos.conftest import Begin
 from tests.chaos.scenario import JOBS, PER_SEC
 from tests.chaos.targets import BrokerTargets
 from tests.servers.kafka import Broker, KafkaUnavailable
-from tests.servers.redis import RedisUnderTest
+from tests.servers.redis import RedisUnderTest, redis_version
+from tests.support import components
 from tests.support.waiting import wait_until
 
 
@@ -26,6 +27,7 @@ def broker(tmp_path: pathlib.Path) -> Iterator[Broker]:
     except KafkaUnavailable as reason:
         pytest.skip(f"needs a real Kafka: {reason}")
     broker.start()
+    components.note("Kafka", broker.description)
     yield broker
     broker.stop()
 
@@ -37,6 +39,7 @@ def redis(tmp_path: pathlib.Path) -> Iterator[RedisUnderTest]:
     folder.mkdir()
     server = RedisUnderTest(folder, "--appendonly", "yes", "--appendfsync", "always")
     server.start()
+    components.note("Redis", redis_version())
     yield server
     server.stop()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from tests.chaos.conftest import Begin
@@ -16,23 +14,17 @@ RATE = 0.05
 
 async def test_the_database_is_restarted_in_the_middle_of_everything(begin: Begin) -> None:
     async with begin() as running:
-        load = asyncio.create_task(running.load.run(JOBS, PER_SEC))
-        for share in (0.25, 0.6):
-            await running.delivered(int(JOBS * share))
+        async for _ in running.under_load(0.25, 0.6):
             await running.fleet.restart(running.fleet.postgres)
             running.fault()
-        await load
 
 
 @pytest.mark.quick
 async def test_the_database_is_killed_in_the_middle_of_everything(begin: Begin) -> None:
     async with begin() as running:
-        load = asyncio.create_task(running.load.run(JOBS, PER_SEC))
-        for share in (0.25, 0.6):
-            await running.delivered(int(JOBS * share))
+        async for _ in running.under_load(0.25, 0.6):
             running.fleet.kill(running.fleet.postgres)
             running.fault()
-        await load
 
 
 @pytest.mark.parametrize(

@@ -22,23 +22,18 @@ HANDFUL = 10  # deliveries under way
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_service_is_killed_again_and_again(begin: Begin, kind: str) -> None:
     async with begin() as running:
-        load = asyncio.create_task(running.load.run(JOBS, PER_SEC))
-        for share in (0.2, 0.45, 0.7):
-            await running.delivered(int(JOBS * share))
+        async for _ in running.under_load(0.2, 0.45, 0.7):
             running.fleet.kill(running.fleet.members[kind].process)
             running.fault()
-        await load
 
 
 @pytest.mark.quick
 async def test_all_services_are_killed_at_once(begin: Begin) -> None:
     async with begin() as running:
-        load = asyncio.create_task(running.load.run(JOBS, PER_SEC))
-        await running.delivered(JOBS // 3)
-        for member in running.fleet.members.values():
-            running.fleet.kill(member.process)
-            running.fault()
-        await load
+        async for _ in running.under_load(0.33):
+            for member in running.fleet.members.values():
+                running.fleet.kill(member.process)
+                running.fault()
 
 
 async def test_a_dead_dispatchers_work_is_picked_up(begin: Begin) -> None:
@@ -46,7 +41,11 @@ async def test_a_dead_dispatchers_work_is_picked_up(begin: Begin) -> None:
     async with begin(counts={"dispatcher": 2}, unruliness=0.0) as running:
         running.targets.answer_with(Answer(delay_sec=0.9))  # so that much is under way
         load = asyncio.create_task(running.load.run(JOBS, PER_SEC))
-        await wait_until(lambda: held_by(running, "dispatcher"), 30, "the dispatcher to hold something")
+
+        async def has_its_hands_full() -> bool:
+            return await held_by(running, "dispatcher") >= HANDFUL
+
+        await wait_until(has_its_hands_full, 30, "deliveries under way")
         running.fleet.freeze("dispatcher")
         running.fault()
         held, began = await held_by(running, "dispatcher"), time.monotonic()
@@ -84,27 +83,23 @@ async def test_a_frozen_dispatcher_thaws_after_its_lease(begin: Begin) -> None:
 
 async def test_both_schedulers_are_frozen(begin: Begin) -> None:
     async with begin(counts={"scheduler": 2}) as running:
-        load = asyncio.create_task(running.load.run(JOBS, PER_SEC))
-        await running.delivered(JOBS // 4)
-        for name in ("scheduler", "scheduler-2"):
-            running.fleet.freeze(name)
-            running.fault()
-        await asyncio.sleep(DEAD_SEC + 5)
-        for name in ("scheduler", "scheduler-2"):
-            running.fleet.thaw(name)
-            running.fault()
-        await load
+        async for _ in running.under_load(0.25):
+            for name in ("scheduler", "scheduler-2"):
+                running.fleet.freeze(name)
+                running.fault()
+            await asyncio.sleep(DEAD_SEC + 5)
+            for name in ("scheduler", "scheduler-2"):
+                running.fleet.thaw(name)
+                running.fault()
 
 
 @pytest.mark.quick
 async def test_every_service_is_restarted_in_turn_and_no_client_notices(begin: Begin) -> None:
     async with begin(counts=dict.fromkeys(KINDS, 2), unruliness=0.0, straight=True) as running:
-        load = asyncio.create_task(running.load.run(JOBS, PER_SEC / 2))
-        await running.delivered(JOBS // 20)
-        for member in running.fleet.members.values():
-            await running.fleet.restart(member.process)
-            running.fault()
-        await load
+        async for _ in running.under_load(0.05, per_sec=PER_SEC / 2):
+            for member in running.fleet.members.values():
+                await running.fleet.restart(member.process)
+                running.fault()
         assert not running.load.failures, dict(running.load.failures)
 
 

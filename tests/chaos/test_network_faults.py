@@ -54,14 +54,12 @@ async def test_two_schedulers_and_four_dispatchers_on_flapping_links(begin: Begi
 async def test_a_dispatchers_line_to_the_database_is_half_open(begin: Begin) -> None:
     """It cannot beat and cannot know why: it stops sending before others take over."""
     async with begin(counts={"dispatcher": 2}) as running:
-        load = asyncio.create_task(running.load.run(JOBS, PER_SEC))
-        await running.delivered(JOBS // 4)
-        running.fleet.members["dispatcher"].to_database.stall()
-        running.fault()
-        await asyncio.sleep(FENCED_SEC)
-        running.fleet.members["dispatcher"].to_database.mend()
-        running.fault()
-        await load
+        async for _ in running.under_load(0.25):
+            running.fleet.members["dispatcher"].to_database.stall()
+            running.fault()
+            await asyncio.sleep(FENCED_SEC)
+            running.fleet.members["dispatcher"].to_database.mend()
+            running.fault()
 
 
 @pytest.mark.parametrize("how", ["lost", "doubled"])

