@@ -16,6 +16,7 @@ from bench.peers.celery import running_celery
 from bench.peers.peer import Peer
 from bench.peers.pgqueuer import running_pgqueuer
 from bench.peers.procrastinate import running_procrastinate
+from bench.receivers.exact import ExactReceiver, exact_receiver
 from bench.samples import percentile
 from bench.scenarios.rounds import in_turns
 
@@ -30,13 +31,13 @@ async def run(arena: Arena) -> None:
 
 
 async def _ours(arena: Arena, number: int) -> None:
-    async with our_stack(arena) as running:
-        running.http_endpoint("noted", arena.receiver.noted_url)
+    async with exact_receiver(arena) as receiver, our_stack(arena) as running:
+        running.http_endpoint("noted", receiver.url)
         for name, protocol in ((REST, "rest"), (GRPC, "grpc")):
             await _create_some(arena, running, protocol, WARM_UP)
             begun = await _create_some(arena, running, protocol, arena.plan.latency_samples)
             # A one-shot job and its execution have the same number.
-            await _note(arena, name, number, {key.replace("job_", "exec_"): at for key, at in begun.items()})
+            await _note(arena, receiver, name, number, {key.replace("job_", "exec_"): at for key, at in begun.items()})
 
 
 async def _create_some(arena: Arena, running: OurStack, protocol: str, count: int) -> dict[str, float]:
@@ -47,21 +48,21 @@ async def _create_some(arena: Arena, running: OurStack, protocol: str, count: in
 
 
 async def _pgqueuer(arena: Arena, number: int) -> None:
-    async with running_pgqueuer(arena, url=arena.receiver.noted_url) as peer:
-        await _created_by(arena, peer, number)
+    async with exact_receiver(arena) as receiver, running_pgqueuer(arena, url=receiver.url) as peer:
+        await _created_by(arena, receiver, peer, number)
 
 
 async def _procrastinate(arena: Arena, number: int) -> None:
-    async with running_procrastinate(arena, url=arena.receiver.noted_url) as peer:
-        await _created_by(arena, peer, number)
+    async with exact_receiver(arena) as receiver, running_procrastinate(arena, url=receiver.url) as peer:
+        await _created_by(arena, receiver, peer, number)
 
 
 async def _celery(arena: Arena, number: int) -> None:
-    async with running_celery(arena, url=arena.receiver.noted_url) as peer:
-        await _created_by(arena, peer, number)
+    async with exact_receiver(arena) as receiver, running_celery(arena, url=receiver.url) as peer:
+        await _created_by(arena, receiver, peer, number)
 
 
-async def _created_by(arena: Arena, peer: Peer, number: int) -> None:
+async def _created_by(arena: Arena, receiver: ExactReceiver, peer: Peer, number: int) -> None:
     begun: dict[str, float] = {}
     for sample in range(WARM_UP + arena.plan.latency_samples):
         key = f"latency-{number}-{peer.name}-{sample}"
@@ -69,12 +70,12 @@ async def _created_by(arena: Arena, peer: Peer, number: int) -> None:
         if sample >= WARM_UP:
             begun[key] = at
         await asyncio.sleep(random.uniform(*one_by_one.PAUSE_SEC))
-    await _note(arena, peer.name, number, begun)
+    await _note(arena, receiver, peer.name, number, begun)
 
 
-async def _note(arena: Arena, name: str, number: int, begun: dict[str, float]) -> None:
+async def _note(arena: Arena, receiver: ExactReceiver, name: str, number: int, begun: dict[str, float]) -> None:
     await asyncio.sleep(LAST_ARRIVAL_SEC)
-    arrived = await arena.receiver.arrivals()
+    arrived = await receiver.arrivals()
     missing = [key for key in begun if key not in arrived]
     assert not missing, f"{len(missing)} of {len(begun)} did not arrive"
     took = sorted((arrived[key] - at) * 1000 for key, at in begun.items())
