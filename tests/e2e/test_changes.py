@@ -121,6 +121,23 @@ async def test_a_changed_schema_is_asked_from_the_next_job_on(system: System, re
     assert (await system.ended(waiting["execution"]["execution_id"]))["status"] == "SUCCESS"
 
 
+async def test_a_repeated_creation_gets_its_job_though_the_schema_would_refuse_it_now(
+    system: System, rest: Rest
+) -> None:
+    schema, key = fresh("schema"), fresh("key")
+    await rest.create("/payload-specs", {"name": schema, "schema": {"required": ["a"]}})
+    endpoint = await system.endpoint(payload_spec=schema)
+    job = await system.job(endpoint, idempotency_key=key, input={"a": 1})
+    await rest.put(f"/payload-specs/{schema}", {"schema": {"required": ["b"]}})
+    call = {"endpoint": endpoint, "trigger": "IMMEDIATE", "idempotency_key": key, "input": {"a": 1}}
+    repeated = await rest.post("/jobs", call)
+    assert (repeated["job_id"], repeated["deduplicated"]) == (job["job_id"], True)
+    batch = [call, {**call, "idempotency_key": fresh("key")}]
+    in_batch, new = (await rest.post("/jobs/batch", {"jobs": batch}))["items"]
+    assert in_batch["job"]["job_id"] == job["job_id"]
+    assert new["error"]["code"] == "INPUT_VALIDATION_FAILED"
+
+
 # --- endpoints ---
 
 

@@ -21,3 +21,8 @@ def test_all_faults_are_reported_at_once_and_no_value_is_shown() -> None:
     assert "TE_HTTP_PORT" in message
     assert "TE_BOOTSTRAP_API_KEY" in message
     assert "my-secret" not in message
+
+
+def test_tls_between_services_of_one_machine_is_refused_by_name() -> None:
+    with pytest.raises(SettingsError, match=r"^TE_TLS_CA_FILE, TE_TLS_CERT_FILE: .* leave it unset$"):
+        LocalSettings.from_environment({"TE_TLS_CERT_FILE": "c", "TE_TLS_CA_FILE": "a", "TE_TLS_KEY_FILE": ""})

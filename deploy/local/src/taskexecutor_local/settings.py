@@ -12,6 +12,7 @@ from taskexecutor_common.api_keys import parse_key
 
 PREFIX = "TE_"
 MAY_BE_EMPTY = {"egress_allow"}
+TLS_PREFIX = f"{PREFIX}TLS_"
 
 
 def check_key(text: str) -> str:
@@ -53,6 +54,10 @@ class LocalSettings(BaseModel):
         names = {name: f"{PREFIX}{name.upper()}" for name in cls.model_fields}
         said = {name: environment[variable] for name, variable in names.items() if variable in environment}
         values = {name: text for name, text in said.items() if text or name in MAY_BE_EMPTY}
+        if tls := sorted(name for name, value in environment.items() if name.startswith(TLS_PREFIX) and value):
+            raise SettingsError(
+                f"{', '.join(tls)}: services on one machine need no TLS and get none here; leave it unset"
+            )
         try:
             return cls.model_validate(values | overrides)
         except ValidationError as error:

@@ -17,7 +17,7 @@ from taskexecutor_api.operations.checked_entry import checked_entry
 from taskexecutor_api.operations.job_writer import JobWriter
 from taskexecutor_common.clock import Clock
 from taskexecutor_common.cron import CronSchedule
-from taskexecutor_common.errors import InvalidCron, TaskExecutorError, Unavailable
+from taskexecutor_common.errors import InputValidationFailed, InvalidCron, TaskExecutorError, Unavailable
 from taskexecutor_common.ids import LaneIds, dedup_hash
 from taskexecutor_common.model.job import CatchUp, CreatedJob, Job, JobStatus, NewCronJob, NewJob, Trigger
 from taskexecutor_common.model.state import ExecutionStatus
@@ -81,7 +81,12 @@ class JobCreator:
     async def create(self, namespace: str, wanted: WantedJob, request_id: str) -> JobResult:
         """Creates a job. Raises EndpointNotFound, InputValidationFailed, InvalidCron."""
         for _ in range(_TRIES):
-            entry = await checked_entry(self._catalog, self._checks, namespace, wanted.endpoint, wanted.input)
+            try:
+                entry = await checked_entry(self._catalog, self._checks, namespace, wanted.endpoint, wanted.input)
+            except InputValidationFailed:
+                if (repeat := (await self._find_repeats(namespace, {0: wanted}, request_id)).get(0)) is not None:
+                    return repeat
+                raise
             if wanted.trigger is Trigger.CRON:
                 result = await self._create_cron(namespace, wanted, entry, request_id)
             else:
@@ -97,6 +102,7 @@ class JobCreator:
         """Creates jobs, each for itself; what went wrong with one is its result. One-shot jobs share statements."""
         results: dict[int, JobResult | TaskExecutorError] = {}
         ready: dict[int, tuple[NewJob, Entry]] = {}
+        refused: dict[int, WantedJob] = {}
         turn_ends_at = time.monotonic() + _TURN_SEC
         for index, job in enumerate(wanted):
             if job.trigger is Trigger.CRON:
@@ -105,11 +111,14 @@ class JobCreator:
                 entry = await checked_entry(self._catalog, self._checks, namespace, job.endpoint, job.input)
             except TaskExecutorError as error:
                 results[index] = error
+                if isinstance(error, InputValidationFailed):
+                    refused[index] = job
             else:
                 ready[index] = (self._new_job(job, entry, request_id), entry)
             if time.monotonic() > turn_ends_at:  # a thousand checks in a row would hold up all other calls
                 await asyncio.sleep(0)
                 turn_ends_at = time.monotonic() + _TURN_SEC
+        results |= await self._find_repeats(namespace, refused, request_id)
         results |= await self._write_batch(namespace, wanted, ready)
         for index, job in enumerate(wanted):
             if index not in results:  # a CRON job, or one whose endpoint changed meanwhile
@@ -167,6 +176,19 @@ class JobCreator:
                 metrics.JOBS_DEDUPLICATED.inc()
             found[new.job_id] = JobResult(job, deduplicated=not ours)
         return found
+
+    async def _find_repeats(
+        self, namespace: str, refused: Mapping[int, WantedJob], request_id: str
+    ) -> dict[int, JobResult]:
+        """Of jobs whose input is refused, those whose key is known: a client that repeats a call has not got the answer to
+        the first, and shall get it though the schema has changed since."""
+        repeats: dict[int, NewJob] = {}
+        for index, job in refused.items():
+            if job.idempotency_key and job.trigger is not Trigger.CRON:
+                entry = await self._catalog.find(namespace, job.endpoint)
+                repeats[index] = self._new_job(job, entry, request_id)
+        found = await self._find_existing(namespace, list(repeats.values())) if repeats else {}
+        return {index: found[job.job_id] for index, job in repeats.items() if job.job_id in found}
 
     def _new_job(self, wanted: WantedJob, entry: Entry, request_id: str) -> NewJob:
         job_id, lane = self._ids.new()
