@@ -130,6 +130,8 @@ async def test_a_repeated_creation_gets_its_job_though_the_schema_would_refuse_i
     job = await system.job(endpoint, idempotency_key=key, input={"a": 1})
     await rest.put(f"/payload-specs/{schema}", {"schema": {"required": ["b"]}})
     call = {"endpoint": endpoint, "trigger": "IMMEDIATE", "idempotency_key": key, "input": {"a": 1}}
+    refused = await rest.call("POST", "/jobs", {**call, "idempotency_key": fresh("key")})
+    assert refused.code == "INPUT_VALIDATION_FAILED"
     repeated = await rest.post("/jobs", call)
     assert (repeated["job_id"], repeated["deduplicated"]) == (job["job_id"], True)
     batch = [call, {**call, "idempotency_key": fresh("key")}]
