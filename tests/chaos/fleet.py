@@ -37,9 +37,11 @@ from taskexecutor_local.process import Process, Program
 from tests.chaos import service
 from tests.support import components
 from tests.support.link import Link
+from tests.support.waiting import wait_until
 
 ROOT = pathlib.Path(__file__).parents[2]
 KINDS = ("api", "scheduler", "dispatcher")
+DATABASE_SEC = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +176,16 @@ class Fleet:
 
     @contextlib.asynccontextmanager
     async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
-        """A connection to look behind the contract."""
-        async with await psycopg.AsyncConnection.connect(self.database_url, autocommit=True) as connection:
+        """A connection to look behind the contract, once the database takes one."""
+
+        async def connected() -> psycopg.AsyncConnection[Any] | None:
+            with contextlib.suppress(psycopg.OperationalError):
+                return await psycopg.AsyncConnection.connect(self.database_url, autocommit=True)
+            return None
+
+        opened = await wait_until(connected, DATABASE_SEC, "the database")
+        assert opened is not None
+        async with opened as connection:
             yield connection
 
     async def _member(self, kind: str, name: str, environment: Mapping[str, str]) -> Member:

@@ -72,7 +72,14 @@ CASES = [
     Case("INVALID_SCHEMA", 422, BAD, "PayloadSpecService.CreatePayloadSpec", {"name": "new", "schema": {"type": 5}}),
     Case("INVALID_PAYLOAD_SPEC_REF", 422, BAD, CREATE_ENDPOINT, endpoint(payload_spec="nope"), "payload_spec"),
     Case("INVALID_CONFIG_REF", 422, BAD, CREATE_ENDPOINT, endpoint(config="nope"), "config"),
-    Case("INPUT_VALIDATION_FAILED", 422, BAD, CREATE_JOB, job(input={"amount": 12.5}), "input.amount"),
+    Case(
+        "INPUT_VALIDATION_FAILED",
+        422,
+        BAD,
+        CREATE_JOB,
+        job(input={"amount": 12.5}, idempotency_key="refused"),
+        "input.amount",
+    ),
     Case("TEMPLATE_RESOLUTION_FAILED", 422, BAD, CREATE_ENDPOINT, endpoint(spec=NAMED_SECRET), "spec"),
 ]
 IN_PRIVATE = {"RATE_LIMITED", "INTERNAL_ERROR", "UNAVAILABLE"}
