@@ -56,7 +56,7 @@ async def test_what_waits_for_its_retry_is_cancelled_and_not_sent_again(system: 
 @pytest.mark.parametrize("route", ROUTES)
 async def test_what_runs_can_not_be_cancelled(system: System, rest: Rest, route: str) -> None:
     endpoint = await system.endpoint()
-    system.receiver.script(f"/{endpoint}", Answer(200, delay_sec=0.5))
+    system.receiver.script(f"/{endpoint}", Answer(200, delay_sec=1.5))
     job = await system.job(endpoint)
     await wait_until(lambda: system.receiver.requests(f"/{endpoint}"), what="the delivery")
     answered = await rest.call("POST", cancel_route(job, route))
