@@ -38,7 +38,7 @@ class ExactReceiver:
 @contextlib.asynccontextmanager
 async def exact_receiver(arena: Arena) -> AsyncIterator[ExactReceiver]:
     """One inside the block."""
-    command = [sys.executable, "-m", "bench.receivers.exact"]
+    command = [sys.executable, "-m", __name__]
     async with child("exact receiver", command, arena.log("exact"), os.environ) as program:
         yield ExactReceiver(program, (await program.answer())["port"])
 

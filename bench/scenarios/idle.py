@@ -16,9 +16,8 @@ from bench.postgres import connect, value
 from bench.scenarios.rounds import in_turns
 
 NAME = "idle"
-SETTLE_SEC = (
-    12.0  # what backends counted while the system started they hand in within ten seconds, and it is not idling
-)
+# What backends counted while the system started they hand in within ten seconds, and it is not idling.
+SETTLE_SEC = 12.0
 STATISTICS_SEC = 1.5  # backends hand in what they counted once a second, at the end of a transaction
 
 

@@ -41,11 +41,7 @@ async def test_a_dead_dispatchers_work_is_picked_up(begin: Begin) -> None:
     async with begin(counts={"dispatcher": 2}, unruliness=0.0) as running:
         running.targets.answer_with(Answer(delay_sec=0.9))  # so that much is under way
         load = asyncio.create_task(running.load.run(JOBS, PER_SEC))
-
-        async def has_its_hands_full() -> bool:
-            return await held_by(running, "dispatcher") >= HANDFUL
-
-        await wait_until(has_its_hands_full, 30, "deliveries under way")
+        await wait_until(lambda: has_its_hands_full(running), 30, "deliveries under way")
         running.fleet.freeze("dispatcher")
         running.fault()
         held, began = await held_by(running, "dispatcher"), time.monotonic()
@@ -67,10 +63,10 @@ async def test_a_frozen_dispatcher_thaws_after_its_lease(begin: Begin) -> None:
         running.targets.answer_with(Answer(hangs=True))
         load = asyncio.create_task(running.load.run(JOBS, PER_SEC))
 
-        async def has_its_hands_full() -> bool:
-            return running.targets.count > 3 * HANDFUL and await held_by(running, "dispatcher") >= HANDFUL
+        async def is_in_the_middle_of_it() -> bool:
+            return running.targets.count > 3 * HANDFUL and await has_its_hands_full(running)
 
-        await wait_until(has_its_hands_full, 30, "deliveries under way")
+        await wait_until(is_in_the_middle_of_it, 30, "deliveries under way")
         running.fleet.freeze("dispatcher")
         running.fault()
         running.targets.answer_with(Answer())
@@ -101,6 +97,11 @@ async def test_every_service_is_restarted_in_turn_and_no_client_notices(begin: B
                 await running.fleet.restart(member.process)
                 running.fault()
         assert not running.load.failures, dict(running.load.failures)
+
+
+async def has_its_hands_full(running: Chaos[Any]) -> bool:
+    """Whether the first dispatcher has deliveries under way."""
+    return await held_by(running, "dispatcher") >= HANDFUL
 
 
 async def held_by(running: Chaos[Any], name: str) -> int:

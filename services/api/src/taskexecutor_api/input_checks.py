@@ -120,7 +120,7 @@ class InputChecks:
         the input, and a machine may be short of something for a moment."""
         try:
             return await self._ask(question)
-        except (_Ended, TimeoutError):
+        except _Ended:
             raise
         except Exception:
             _log.exception("an input could not be checked; trying once more")
