@@ -112,3 +112,12 @@ async def held_by(running: Chaos[Any], name: str) -> int:
             (running.fleet.members[name].to_it.address,),
         )
         return int((await rows.fetchall())[0][0])
+
+
+async def test_the_only_api_is_restarted_and_no_client_notices(begin: Begin) -> None:
+    """Envoy holds the calls of that second and a half, and sends them when the api is back."""
+    async with begin(unruliness=0.0, straight=True) as running:
+        async for _ in running.under_load(0.2, 0.45, 0.7, per_sec=PER_SEC / 2):
+            await running.fleet.restart(running.fleet.members["api"].process)
+            running.fault()
+        assert not running.load.failures, dict(running.load.failures)

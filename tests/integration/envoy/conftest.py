@@ -26,7 +26,7 @@ async def running_api() -> AsyncIterator[ScriptedApi]:
         api = ScriptedApi(f"unix:{folder}/api.sock")
         await api.start()
         yield api
-        await api.stop(grace=None)
+        await api.die()
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,7 @@
-"""A real gRPC server of the generated services whose methods do what a test says."""
+"""The gRPC server of the services, with methods that do what a test says."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -11,12 +10,10 @@ from typing import Any
 
 import grpc
 import grpc.aio
-from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_health.v1.health import aio as health_aio
-from grpc_reflection.v1alpha import reflection
 
 import taskexecutor.internal.v1
 import taskexecutor.v1
+from taskexecutor_common.rpc.server import RpcServer
 
 # A real api has the internal services on another port; here they are within reach, so that only the gateway can keep
 # them away.
@@ -41,12 +38,14 @@ class Call:
 
 @dataclass
 class ScriptedApi:
-    """Serves on `address` (`unix:PATH` or `host:port`); methods without a script answer UNIMPLEMENTED."""
+    """Serves on `address` (`unix:PATH` or `host:port`; port 0 becomes a free one that stays).
+
+    Methods without a script answer UNIMPLEMENTED.
+    """
 
     address: str
     scripts: dict[str, Script] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
-    leaving: bool = False
 
     def on(self, method: str, script: Script) -> None:
         """Lets `method` (its short name) do what `script` says."""
@@ -59,47 +58,35 @@ class ScriptedApi:
 
     async def start(self) -> None:
         """Starts a new server on the same address, reported as healthy."""
-        self.leaving = False
-        self.server = grpc.aio.server()
+        self.rpc = RpcServer(self.address, grace_sec=5.0)
         for module in MODULES:
             self._add(module)
-        self.health = health_aio.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(self.health, self.server)
-        reflection.enable_server_reflection(["taskexecutor.v1.JobService", reflection.SERVICE_NAME], self.server)
-        assert self.server.add_insecure_port(self.address) is not None
-        await self.server.start()
-        await self.set_healthy(True)
+        self.rpc.announce("taskexecutor.v1.JobService")
+        await self.rpc.start()
+        if self.rpc.port is not None:
+            self.address = f"{self.address.rpartition(':')[0]}:{self.rpc.port}"
 
     async def set_healthy(self, healthy: bool) -> None:
         """What grpc.health.v1 answers from now on."""
-        status = health_pb2.HealthCheckResponse
-        await self.health.set("", status.SERVING if healthy else status.NOT_SERVING)
+        await self.rpc.set_serving(healthy)
 
     async def leave(self) -> None:
-        """Ends the server as the api does: first it turns new calls away, then it lets those in flight finish.
+        """Ends the server in good order."""
+        await self.rpc.stop()
 
-        Turned away, Envoy's calls come at the pace of its back-off; without that, one of about thirty restarts under full
-        load meets a call that grpc.aio has accepted and then forgets.
-        """
-        self.leaving = True
-        await asyncio.sleep(0.1)
-        await self.stop()
-
-    async def stop(self, grace: float | None = 5.0) -> None:
-        """Ends the server; calls in flight get `grace` seconds, None cuts them off."""
-        await self.server.stop(grace)
+    async def die(self) -> None:
+        """Ends the server at once; calls in flight are cut off."""
+        await self.rpc.server.stop(None)
 
     def _add(self, module: Any) -> None:
         """Registers each servicer of a generated module, every method of it following its script."""
         for name in [name for name in vars(module) if name.endswith("Servicer") and not name.startswith("add_")]:
             base = getattr(module, name)
             methods = {method: self._follow(method) for method in vars(base) if not method.startswith("_")}
-            getattr(module, f"add_{name}_to_server")(type(name, (base,), methods)(), self.server)
+            getattr(module, f"add_{name}_to_server")(type(name, (base,), methods)(), self.rpc.server)
 
     def _follow(self, method: str) -> Script:
         async def follow(_: Any, request: Any, context: grpc.aio.ServicerContext) -> Any:
-            if self.leaving:
-                await context.abort(grpc.StatusCode.CANCELLED, "going away")
             self.calls.append(Call(method, request, dict(context.invocation_metadata() or ())))
             if method not in self.scripts:
                 await context.abort(grpc.StatusCode.UNIMPLEMENTED, "no script")

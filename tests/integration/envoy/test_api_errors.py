@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 
 import aiohttp
@@ -13,6 +14,7 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 
 from taskexecutor.v1 import job_pb2
+from tests.integration.envoy.gateway import Gateway
 from tests.integration.envoy.scripted_api import ScriptedApi, answers, fails
 
 BODY = '{"error":{"code":"JOB_NOT_FOUND","message":"Job \\u00ab\\"x\\"\\u00bb does not exist.","request_id":"req_1"}}'
@@ -183,11 +185,19 @@ async def test_details_of_a_type_that_envoy_does_not_know_keep_the_shape(
         assert (await answer.json())["error"]["code"] == "NOT_FOUND"
 
 
-async def test_a_body_whose_message_outgrows_grpcs_limit_is_413(api: ScriptedApi, rest: aiohttp.ClientSession) -> None:
-    numbers = "0," * (450 << 10) + "0"  # 0.9 MiB of JSON is about 5 MiB as protobuf, whose usual limit is 4 MiB
-    async with rest.post("/jobs", data=f'{{"input":{{"n":[{numbers}]}}}}') as answer:
-        assert answer.status == 413
-        assert (await answer.json())["error"]["code"] == "PAYLOAD_TOO_LARGE"
+async def test_a_body_whose_message_outgrows_grpcs_limit_is_413(api: ScriptedApi) -> None:
+    numbers = b"0," * (1600 << 10) + b"0"  # 3.1 MiB of JSON is about 17 MiB as protobuf; the api takes 16
+    gateway = Gateway(api.address, max_body_bytes=4 << 20)
+    await gateway.start()
+    try:
+        async with (
+            aiohttp.ClientSession(f"http://{gateway.address}") as rest,
+            rest.post("/jobs", data=io.BytesIO(b'{"input":{"n":[' + numbers + b"]}}")) as answer,
+        ):
+            assert answer.status == 413
+            assert (await answer.json())["error"]["code"] == "PAYLOAD_TOO_LARGE"
+    finally:
+        gateway.stop()
     assert api.calls == []
 
 
@@ -197,7 +207,7 @@ async def test_a_depth_bomb_keeps_the_shape_and_the_server(
 ) -> None:
     bomb = '{"input":' + '{"a":' * depth + "1" + "}" * depth + "}"
     async with rest.post("/jobs", data=bomb) as answer:
-        assert answer.status in {400, 500}
+        assert answer.status == 400
         assert set((await answer.json())["error"]) == {"code", "message", "request_id"}
     api.on("GetJob", answers(job_pb2.Job()))
     async with rest.get("/jobs/x") as answer:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
@@ -13,12 +15,14 @@ from taskexecutor.v1 import job_pb2
 from tests.integration.envoy.gateway import Gateway, eventually
 from tests.integration.envoy.scripted_api import ScriptedApi, answers
 
+RESTARTS = 10
+
 
 @pytest.fixture(autouse=True)
 async def healthy_again(running_api: ScriptedApi) -> AsyncIterator[None]:
     """Leaves the api as the next test expects it: up and well."""
     yield
-    await running_api.stop(grace=None)
+    await running_api.die()
     await running_api.start()
 
 
@@ -61,7 +65,7 @@ async def test_readiness_follows_the_apis_health_and_liveness_does_not(
 async def test_a_call_while_the_api_is_down_is_503_with_retry_after(
     api: ScriptedApi, rest: aiohttp.ClientSession
 ) -> None:
-    await api.stop(grace=None)
+    await api.die()
     async with rest.get("/jobs") as answer:
         error = (await answer.json())["error"]
         assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
@@ -71,7 +75,7 @@ async def test_a_call_while_the_api_is_down_is_503_with_retry_after(
 
 async def test_a_restarted_api_is_used_within_a_second(api: ScriptedApi, rest: aiohttp.ClientSession) -> None:
     api.on("ListJobs", answers(job_pb2.ListJobsResponse()))
-    await api.stop(grace=None)
+    await api.die()
     await becomes(rest, "/readyz", 503)
     await api.start()
     started = time.monotonic()
@@ -80,26 +84,44 @@ async def test_a_restarted_api_is_used_within_a_second(api: ScriptedApi, rest: a
     assert time.monotonic() - started < 1.0
 
 
-async def test_a_graceful_restart_fails_no_request(api: ScriptedApi, rest: aiohttp.ClientSession) -> None:
-    api.on("CreateJob", answers(job_pb2.Job(), ("x-http-code", "201")))
-    done = asyncio.Event()
+@pytest.mark.parametrize("address", ["unix:{folder}/api.sock", "127.0.0.1:0"], ids=["unix", "tcp"])
+async def test_graceful_restarts_fail_no_request(address: str) -> None:
     statuses: list[int] = []
+    async with behind_a_gateway(address) as (api, rest):
+        api.on("CreateJob", answers(job_pb2.Job(), ("x-http-code", "201")))
+        done = asyncio.Event()
 
-    async def keep_creating() -> None:
-        while not done.is_set():
-            async with rest.post("/jobs", json={}) as answer:
-                statuses.append(answer.status)
+        async def keep_creating() -> None:
+            while not done.is_set():
+                async with rest.post("/jobs", json={}) as answer:
+                    statuses.append(answer.status)
 
-    callers = [asyncio.create_task(keep_creating()) for _ in range(8)]
-    for _ in range(2):
-        before = len(statuses)
-        await eventually(lambda seen=before: more_than(statuses, seen + 50))
-        await api.leave()
+        callers = [asyncio.create_task(keep_creating()) for _ in range(8)]
+        for _ in range(RESTARTS):
+            before = len(statuses)
+            await eventually(lambda seen=before: more_than(statuses, seen + 100))
+            await api.leave()
+            await api.start()
+        done.set()
+        await asyncio.gather(*callers)
+        assert set(statuses) == {201}
+        assert len(api.calls) == len(statuses)
+
+
+@asynccontextmanager
+async def behind_a_gateway(address: str) -> AsyncIterator[tuple[ScriptedApi, aiohttp.ClientSession]]:
+    """An api at `address`, and a session towards the Envoy in front of it."""
+    with tempfile.TemporaryDirectory(prefix="te-api-") as folder:
+        api = ScriptedApi(address.format(folder=folder))
         await api.start()
-    done.set()
-    await asyncio.gather(*callers)
-    assert set(statuses) == {201}
-    assert len(api.calls) == len(statuses)
+        gateway = Gateway(api.address)
+        await gateway.start()
+        try:
+            async with aiohttp.ClientSession(f"http://{gateway.address}") as rest:
+                yield api, rest
+        finally:
+            gateway.stop()
+            await api.die()
 
 
 async def more_than(statuses: list[int], count: int) -> bool:
@@ -111,7 +133,7 @@ async def test_a_call_that_finds_no_api_waits_for_its_return(
     api: ScriptedApi, rest: aiohttp.ClientSession, gateway: Gateway
 ) -> None:
     api.on("CreateJob", answers(job_pb2.Job(), ("x-http-code", "201")))
-    await api.stop(grace=None)
+    await api.die()
     refused = await gateway.counter("cluster.api.upstream_rq_retry")
     asked = asyncio.create_task(rest.post("/jobs", json={}))
 
@@ -135,7 +157,7 @@ async def test_what_may_have_been_executed_is_not_sent_again(api: ScriptedApi, r
     api.on("CreateJob", die_halfway)
     asked = asyncio.create_task(rest.post("/jobs", json={}))
     await asyncio.wait_for(began.wait(), 5)
-    await api.stop(grace=None)
+    await api.die()
     await api.start()
     async with await asked as answer:
         assert answer.status in {500, 503}

@@ -32,11 +32,12 @@ _LIMITS = {"max_connections": 1024, "max_pending_requests": 4096, "max_requests"
 # Only what the api has not begun is sent again: the connection was refused, or lost before the request went out, or the
 # api was going away. `cancelled` is the last of these: a gRPC server that stops answers CANCELLED to calls that it has not
 # handed to the application (what it cuts off in the middle ends as UNAVAILABLE), and the application never says CANCELLED.
-# The waits add up to about two seconds, enough for a restart.
+# Each wait is random, up to its interval. Many short ones add up to about four seconds and hardly ever to less than
+# two, enough for a restart (1.5 on a small machine); few long ones may by chance be over at once.
 RETRY_POLICY: Json = {
     "retry_on": "connect-failure,refused-stream,reset-before-request,cancelled",
-    "num_retries": 6,
-    "retry_back_off": {"base_interval": "0.1s", "max_interval": "1s"},
+    "num_retries": 16,
+    "retry_back_off": {"base_interval": "0.1s", "max_interval": "0.5s"},
     "retry_host_predicate": [
         {
             "name": "envoy.retry_host_predicates.previous_hosts",

@@ -12,6 +12,7 @@ from grpc_reflection.v1alpha import reflection
 
 from taskexecutor_common.observability.logging import get_logger
 from taskexecutor_common.rpc.calls import CallInterceptor
+from taskexecutor_common.rpc.listeners import stop_listening
 from taskexecutor_common.rpc.tls import Tls
 
 _OPTIONS: list[tuple[str, Any]] = [
@@ -81,11 +82,12 @@ class RpcServer:
             await self._health.set(name, states.SERVING if serving else states.NOT_SERVING)
 
     async def stop(self) -> None:
-        """Answers NOT_SERVING, turns new calls away for a moment, then closes and lets those under way end.
+        """Answers NOT_SERVING, lets nobody new in, turns calls away for a moment, then closes and lets those under way end.
 
-        Without that moment a call that arrives while the port closes can be lost between the two.
+        Without that moment a call that arrives while the connections close can be lost between the two.
         """
         await self._health.enter_graceful_shutdown()
         self._calls.turn_away()
+        stop_listening(self._address, self.port)
         await asyncio.sleep(_TURNING_AWAY_SEC)
         await self._server.stop(self._grace_sec)
