@@ -8,7 +8,6 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import time
 import urllib.error
@@ -19,12 +18,14 @@ from typing import Any
 import psutil
 import pytest
 
+from taskexecutor_local.ports import free_ports
+
 pytestmark = pytest.mark.e2e
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAMES = ("postgres", "api", "scheduler", "dispatcher", "envoy")
 START_SEC = 60.0
-SECOND_START_SEC = 10.0
+SECOND_START_SEC = 30.0
 STOP_SEC = 45.0
 POLL_SEC = 0.1
 
@@ -90,12 +91,6 @@ def until(condition: Callable[[], object], seconds: float, what: str) -> None:
         time.sleep(POLL_SEC)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def status_of(url: str) -> int:
     try:
         with urllib.request.urlopen(url, timeout=5) as answer:
@@ -146,7 +141,7 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 @pytest.fixture(scope="module")
 def system(data_dir: pathlib.Path) -> Iterator[MakeRun]:
-    run = MakeRun(data_dir, free_port())
+    run = MakeRun(data_dir, free_ports(1)[0])
     try:
         run.wait_ready()
         yield run
@@ -190,7 +185,7 @@ def test_the_printed_example_works_when_pasted(system: MakeRun) -> None:
 
 
 def test_a_second_run_on_the_same_folder_is_refused(system: MakeRun) -> None:
-    second = MakeRun(system.data_dir, free_port())
+    second = MakeRun(system.data_dir, free_ports(1)[0])
     assert second.process.wait(START_SEC) != 0
     assert f"already runs on the data folder {system.data_dir}" in second.output
     assert status_of(f"{system.url}/healthz") == 200
@@ -230,7 +225,7 @@ def test_it_stops_without_leaving_a_process_and_starts_again_quickly_with_its_da
 
 
 def test_a_request_that_was_begun_is_answered_during_the_stop(data_dir: pathlib.Path) -> None:
-    run = MakeRun(data_dir, free_port())
+    run = MakeRun(data_dir, free_ports(1)[0])
     body = json.dumps({"name": f"begun-{run.port}", "values": {}}).encode()
     try:
         run.wait_ready()
@@ -252,7 +247,7 @@ def test_a_request_that_was_begun_is_answered_during_the_stop(data_dir: pathlib.
 
 
 def test_a_killed_launcher_leaves_no_process_and_is_no_obstacle(data_dir: pathlib.Path) -> None:
-    run = MakeRun(data_dir, free_port())
+    run = MakeRun(data_dir, free_ports(1)[0])
     run.wait_ready()
     pids = run.pids()
     os.killpg(run.process.pid, signal.SIGKILL)

@@ -7,13 +7,13 @@ import json
 import pathlib
 import re
 import shutil
-import socket
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest
 
+from taskexecutor_local.ports import free_ports
 from tests.e2e.conftest import make_key_in
 from tests.e2e.system import System, fresh
 from tests.support.waiting import wait_until
@@ -94,16 +94,9 @@ async def terminal(system: System, tmp_path: pathlib.Path) -> AsyncIterator[Term
     await process.wait()
 
 
-def free_port() -> str:
-    """One on which nobody listens: the page's first delivery must fail."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the tour uses curl")
 async def test_the_tour_answers_as_its_page_shows(system: System, terminal: Terminal, tmp_path: pathlib.Path) -> None:
-    port = free_port()
+    port = str(free_ports(1)[0])  # nobody listens there: the page's first delivery must fail
     here = {"http://127.0.0.1:8080": system.stack.url, PORT_OF_THE_PAGE: port, ".venv/bin/python": sys.executable}
     printed = tmp_path / "printed.txt"
     receiver: asyncio.subprocess.Process | None = None

@@ -15,6 +15,8 @@ from tests.security.servers import a_key, door, sent_with
 from tests.support.waiting import wait_until
 
 TTL_SEC = 0.2
+EXPIRES_SEC = 2.0  # long enough for the calls before that
+PATIENCE_SEC = 5.0  # with the machine
 ELSEWHERE = "198.51.100.7"
 LIST = config_pb2.ListConfigsRequest()
 
@@ -50,7 +52,7 @@ async def test_made_up_keys_are_slowed_down(db: Database) -> None:
     known = await a_key(db)
     async with door(db) as channel:
         assert await answer(channel, known, ELSEWHERE) is None
-        made_up = [f"te_{number:08x}_{secrets.token_hex(8)}" for number in range(300)]
+        made_up = [f"te_{number:08x}_{secrets.token_hex(8)}" for number in range(400)]
         reasons = [refused.reason for key in made_up if (refused := await answer(channel, key, ELSEWHERE))]
         assert reasons.count("RATE_LIMITED") >= 30
         assert await answer(channel, known, ELSEWHERE) is None
@@ -83,16 +85,16 @@ async def test_a_revoked_key_is_refused_within_the_time_that_keys_are_trusted(db
         await api_key_pb2_grpc.ApiKeyServiceStub(channel).RevokeApiKey(
             api_key_pb2.RevokeApiKeyRequest(key_id=key_id), **sent_with(admin)
         )
-        refused = await wait_until(lambda: answer(channel, key), TTL_SEC + 1.0, "the refusal")
+        refused = await wait_until(lambda: answer(channel, key), TTL_SEC + PATIENCE_SEC, "the refusal")
     assert refused.reason == "UNAUTHORIZED"
 
 
 async def test_an_expired_key_is_refused_within_the_time_that_keys_are_trusted(db: Database) -> None:
     admin = await a_key(db)
     async with door(db, ttl_sec=TTL_SEC) as channel:
-        _, key = await made_by_the_api(channel, admin, datetime.now(UTC) + timedelta(seconds=0.5))
+        _, key = await made_by_the_api(channel, admin, datetime.now(UTC) + timedelta(seconds=EXPIRES_SEC))
         assert await answer(channel, key) is None
-        refused = await wait_until(lambda: answer(channel, key), 0.5 + TTL_SEC + 1.0, "the refusal")
+        refused = await wait_until(lambda: answer(channel, key), EXPIRES_SEC + TTL_SEC + PATIENCE_SEC, "the refusal")
     assert refused.reason == "UNAUTHORIZED"
 
 

@@ -15,7 +15,8 @@ from typing import Protocol
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.servers.processes import ServerProcess, free_port
+from taskexecutor_local.ports import free_ports
+from tests.servers.processes import ServerProcess
 
 KAFKA_VERSION = "4.3.0"  # needs Java 17
 _JAVA = ("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -78,13 +79,13 @@ class Broker(ServerProcess):
 
     def __init__(self, folder: Path, *, advertised: str | None = None) -> None:
         classpath = f"{kafka_jars()}/*"
-        self.port = free_port()
+        self.port, controller_port = free_ports(2)
         self.bootstrap = f"127.0.0.1:{self.port}"
         properties = folder / "server.properties"
         properties.write_text(
             _PROPERTIES.format(
                 port=self.port,
-                controller_port=free_port(),
+                controller_port=controller_port,
                 advertised=advertised or self.bootstrap,
                 data=folder / "data",
             )

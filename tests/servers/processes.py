@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -67,16 +66,6 @@ class ServerProcess:
     def _running(self) -> subprocess.Popen[bytes]:
         assert self._process is not None, "not started"
         return self._process
-
-
-def free_port(largest: int = 65535) -> int:
-    """A port of 127.0.0.1 that nobody listens on, for servers that cannot be asked which one they took."""
-    while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-        if port <= largest:
-            return port
 
 
 def wait_until(condition: Callable[[], bool], patience_sec: float, failure: str) -> None:

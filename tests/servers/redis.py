@@ -12,14 +12,15 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from tests.servers.processes import ServerProcess, free_port
+from taskexecutor_local.ports import free_ports
+from tests.servers.processes import ServerProcess
 
 
 class RedisUnderTest(ServerProcess):
     """A Redis on 127.0.0.1 that keeps nothing on disk, and speaks with the test as its administrator."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        self.port = free_port(largest=55_535)  # the nodes of a cluster speak with each other on port + 10000
+        (self.port,) = free_ports(1)
         arguments = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
         super().__init__([redis_binary(), *arguments, *options], folder, self._pongs, 10)
 

@@ -17,7 +17,8 @@ from typing import Any
 import psycopg
 
 from taskexecutor_local import tether
-from tests.servers.processes import free_port, wait_until
+from taskexecutor_local.ports import free_ports
+from tests.servers.processes import wait_until
 from tests.support.certificates import Authority, Issued
 
 USER = "taskexecutor"
@@ -47,7 +48,7 @@ class PostgresWithTls:
         self._binaries = binaries
         self._folder = folder
         self._authority = authority
-        self._port = free_port()
+        (self._port,) = free_ports(1)
         self._owner = pwd.getpwnam("nobody") if os.geteuid() == 0 else None  # PostgreSQL refuses to run as root
         self._process: subprocess.Popen[bytes] | None = None
 

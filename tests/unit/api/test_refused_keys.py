@@ -174,7 +174,7 @@ async def test_a_key_that_was_revoked_is_refused_after_the_time_that_it_is_trust
     keys.key = ApiKey(KEY_ID, "acme", keys.key.secret_hash, ["write"], usable=False)
     refused_at = asyncio.get_running_loop().time() + 0.05
     while await outcome(registry, GOOD) is None:
-        assert asyncio.get_running_loop().time() < refused_at + 1.0
+        assert asyncio.get_running_loop().time() < refused_at + 5.0
         await asyncio.sleep(0.005)
     assert await outcome(registry, GOOD) is Unauthorized
 

@@ -68,7 +68,7 @@ def test_rows_survive_a_kill_and_the_next_start_is_quick(tmp_path: pathlib.Path)
         server.stop()  # reaps it
         begin = time.monotonic()
         server.start()
-        assert time.monotonic() - begin < 5
+        assert time.monotonic() - begin < 20
         assert only_value(server.dsn, "SELECT count(*) FROM kept") == 100
 
 

@@ -182,7 +182,7 @@ async def test_deliveries_in_flight_fail_when_the_transport_closes() -> None:
         delivery = asyncio.create_task(transport.deliver(a_request(server.url()), an_identity(), PATIENCE_MS))
         await wait_until(lambda: server.commands)
         await transport.close()
-        outcome = await asyncio.wait_for(delivery, 1)
+        outcome = await asyncio.wait_for(delivery, 5)
     assert outcome.error is not None
     assert outcome.error.to_json() == {"type": "CONNECTION_ERROR", "message": "The dispatcher is shutting down."}
     assert outcome.retryable
