@@ -87,6 +87,21 @@ async def test_what_another_promoter_has_in_its_hand_is_passed_over(engine: Engi
     assert await engine.waiting() == [free]
 
 
+async def test_what_is_being_cancelled_is_not_waited_for(engine: Engine) -> None:
+    """Who cancels has the execution and wants its timer: each would wait for the other."""
+    cancelled, free = await later(engine, 2)
+    await engine.timers_come_due()
+    await engine.rows("BEGIN")
+    await engine.rows("SELECT 1 FROM executions WHERE execution_id = %s FOR UPDATE", cancelled)
+    await asyncio.wait_for(engine.promote(), timeout=5)
+    await engine.rows("ROLLBACK")  # nothing was cancelled after all
+    assert await engine.status(cancelled) is ExecutionStatus.PENDING
+    assert await engine.status(free) is ExecutionStatus.QUEUED
+    endpoint_id = (await engine.rows("SELECT queue FROM ready_queue LIMIT 1"))[0][0]
+    claims = await (await engine.worker()).queue.claim({endpoint_id: 2})
+    assert {claim.execution_id for claim in claims} == {cancelled, free}
+
+
 @in_one_lane
 async def test_one_promotion_is_bounded(engine: Engine) -> None:
     await later(engine, 600)

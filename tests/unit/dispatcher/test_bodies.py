@@ -15,6 +15,11 @@ def test_a_cut_through_a_character_drops_that_character() -> None:
     assert Body("aé".encode()[:2], truncated=True).to_json() == {"body": "a", "truncated": True}
 
 
+def test_a_cut_through_a_group_of_base64_drops_that_group() -> None:
+    assert Body(b"\0\1\2\3", truncated=True).to_json()["body"] == "AAEC"
+    assert Body(b"\0\1\2\3").to_json()["body"] == "AAECAw=="
+
+
 def test_a_character_that_is_cut_in_a_whole_body_is_no_text() -> None:
     assert Body("aé".encode()[:2]).to_json()["body_encoding"] == "base64"
 

@@ -12,6 +12,8 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 MASK = "***"
+CUT = "…"
+"""Ends a text of which the rest was cut off."""
 
 _LEAST_BASE64_BYTES = 6  # what is shorter gives too few letters to be told from chance
 _URL_SAFE = str.maketrans("+/", "-_")
@@ -27,11 +29,13 @@ class Mask:
         # Longest first: a secret that contains another is replaced as a whole.
         self._forms = sorted(forms, key=len, reverse=True)
 
-    def text(self, text: str) -> str:
-        """The text without secrets."""
+    def text(self, text: str, *, is_cut: bool = False) -> str:
+        """The text without secrets. Where one has been cut off, so is the end that may be the beginning of a secret."""
         for form in self._forms:
             if form in text:
                 text = text.replace(form, MASK)
+        if is_cut and (begun := max((_begun(form, text) for form in self._forms), default=0)):
+            return text[:-begun]
         return text
 
     def value(self, value: Any) -> Any:
@@ -47,6 +51,11 @@ class Mask:
         if isinstance(value, int | float) and not isinstance(value, bool) and str(value) in self._forms:
             return MASK
         return value
+
+
+def _begun(form: str, text: str) -> int:
+    """How many characters at the end of `text` may be the beginning of `form`."""
+    return next((length for length in range(min(len(form) - 1, len(text)), 0, -1) if text.endswith(form[:length])), 0)
 
 
 @lru_cache(maxsize=1000)  # asked for each delivery; who asks holds the secret in memory anyway

@@ -146,7 +146,7 @@ class Claimer:
         if 0 < sum(quotas.values()) < self._slots // 8:
             await asyncio.sleep(_GATHER_SEC)
             quotas = self._share_out()
-        if not quotas:
+        if not quotas or not self._may_claim():  # the look may have hung until this instance was fenced
             return False
         await self._claim(quotas)
         return True

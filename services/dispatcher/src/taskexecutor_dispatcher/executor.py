@@ -8,6 +8,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,7 +20,7 @@ from taskexecutor_common.crypto import DecryptionFailed
 from taskexecutor_common.endpoint_types.base import DeliveryIdentity, InvalidDestination
 from taskexecutor_common.errors import TaskExecutorError, Unavailable
 from taskexecutor_common.ids import execution_id_text, job_id_text
-from taskexecutor_common.masking import Mask
+from taskexecutor_common.masking import CUT, Mask
 from taskexecutor_common.model.endpoint import EndpointType, RetryPolicy
 from taskexecutor_common.model.execution import AttemptResult, Claim
 from taskexecutor_common.model.state import AttemptStatus, ExecutionStatus, LogLevel
@@ -41,14 +42,26 @@ INTERRUPTED = Outcome(
     )
 )
 
-# The database was away. That is no fault of the job's, and nothing was sent: such an attempt does not count.
-UNREADABLE = Outcome(error=DeliveryError("INTERNAL_ERROR", "what the delivery needs could not be read"))
+LEFT = Outcome(error=DeliveryError("WORKER_LOST", "the dispatcher was shut down"), was_begun=False)
+
+# It may be somebody else's by now; if it is not, recording this hands it on.
+FENCED = Outcome(
+    error=DeliveryError(
+        "WORKER_LOST", "the dispatcher had lost the database, and could not know whether it still held this"
+    ),
+    was_begun=False,
+)
+
+# The database was away, which is no fault of the job's.
+UNREADABLE = Outcome(
+    error=DeliveryError("INTERNAL_ERROR", "what the delivery needs could not be read"), was_begun=False
+)
 
 
 class Executor:
-    """Runs deliveries; each ends in a result for the completer, whatever happens, or in silence when it may not act.
+    """Runs deliveries; each ends in a result for the completer, whatever happens.
 
-    `is_fenced` says that this instance may be believed dead: then nothing is sent, and the claim is left to the reclaimer.
+    `is_fenced` says that this instance may be believed dead: then nothing is sent.
     """
 
     def __init__(
@@ -79,14 +92,12 @@ class Executor:
                 if claim.attempt_count == 1:
                     metrics.LATENESS.observe(time.monotonic() - send_at)
         except asyncio.CancelledError:
-            self._put(self._result(claim, RetryPolicy(), INTERRUPTED, 0))
+            self._put(self._result(claim, RetryPolicy(), LEFT, 0))
             return
         except Exception as error:
             self._give_up(claim, error)
             return
         outcome = await self._attempt(claim, revision)
-        if outcome is None:
-            return
         elapsed = time.perf_counter() - started
         _count_attempt(revision.endpoint_type, outcome, elapsed)
         self._put(self._result(claim, revision.retry_policy, outcome, round(elapsed * 1000)))
@@ -118,12 +129,12 @@ class Executor:
             input=value,
         )
         outcome = await self._attempt(claim, await self._revisions.endpoints.get((endpoint_id, revision)))
-        if outcome is None:
+        if outcome is FENCED:
             raise Unavailable("this dispatcher cannot reach the database", retry_after=5)
         return outcome
 
-    async def _attempt(self, claim: Claim, revision: Revision) -> Outcome | None:
-        """Resolves, renders and sends. None: nothing was sent and somebody else will take over."""
+    async def _attempt(self, claim: Claim, revision: Revision) -> Outcome:
+        """Resolves, renders and sends."""
         identity = DeliveryIdentity(
             execution_id=execution_id_text(claim.execution_id),
             job_id=job_id_text(claim.job_id),
@@ -135,7 +146,7 @@ class Executor:
             request = revision.spec.render(await self._scope(claim, identity, secrets))
             if self._is_fenced():
                 _log.warning("fenced: not sent", execution_id=identity.execution_id, attempt=identity.attempt)
-                return None
+                return FENCED
             outcome = await self._transports[revision.endpoint_type].deliver(
                 request, identity, revision.spec.timeout_ms
             )
@@ -173,14 +184,14 @@ class Executor:
         """What follows from an outcome: success, another attempt, or the end."""
         delay = 0
         close_ms = _rest_ms(claim, policy, outcome)
-        is_counted = close_ms is None and not (outcome is UNREADABLE and _has_patience(claim, policy))
+        is_counted = close_ms is None and (outcome.was_begun or not _has_patience(claim, policy))
         if outcome.succeeded:
             next_status = ExecutionStatus.SUCCESS
         elif close_ms is not None:
             next_status, delay = ExecutionStatus.RETRYING, close_ms
         elif not is_counted or _may_retry(claim, policy, outcome):
             next_status = ExecutionStatus.RETRYING
-            if outcome is not INTERRUPTED:
+            if outcome not in (INTERRUPTED, LEFT):
                 delay = retry_delay_ms(policy, claim.attempt_count, outcome.retry_after_ms, random.random)
         else:
             next_status = ExecutionStatus.FAILED
@@ -249,11 +260,16 @@ def _has_patience(claim: Claim, policy: RetryPolicy) -> bool:
 
 
 def _masked(outcome: Outcome, mask: Mask) -> Outcome:
-    error = outcome.error
+    error, output = outcome.error, outcome.output
     if error is not None:
-        error = DeliveryError(error.type, mask.text(error.message), error.status_code)
-    output = None if outcome.output is None else mask.value(outcome.output)
-    return Outcome(output, error, outcome.retryable, outcome.retry_after_ms)
+        is_cut = error.message.endswith(CUT)
+        message = mask.text(error.message.removesuffix(CUT), is_cut=is_cut) + CUT * is_cut
+        error = replace(error, message=message)
+    if output is not None:
+        output = mask.value(output)
+        if output.get("truncated"):
+            output["body"] = mask.text(output["body"], is_cut=True)
+    return replace(outcome, output=output, error=error)
 
 
 def _log_row(
@@ -266,7 +282,7 @@ def _log_row(
     what = f"{error.type} {error.status_code}" if error.status_code is not None else error.type
     said = f"attempt {claim.attempt_count} of {claim.max_attempts} failed: {what}: {error.message.rstrip('.')}"
     pause = f"{delay_ms / 1000:.3f} s"
-    if outcome is UNREADABLE and not is_counted:
+    if not (outcome.was_begun or is_counted):
         return LogLevel.WARN, f"{said}; nothing was sent, this attempt does not count, and the next follows in {pause}"
     if not is_counted:
         return LogLevel.WARN, f"{said}; the receiver asks for a rest of {pause}, and this attempt does not count"

@@ -13,6 +13,7 @@ from taskexecutor_common.store.instances import InstanceStore
 
 _BATCH = 200  # the LIMIT of reclaim_leases
 _MIN_SLEEP_SEC = 0.5
+_HUNG_SEC = 2.0
 
 WORKER_LOST = {
     "type": "WORKER_LOST",
@@ -26,7 +27,8 @@ class Reclaimer:
     """Sleeps until an instance could be dead or a lease be over. Two at once share the work by SKIP LOCKED.
 
     After an outage of the database all instances look silent, though only their beats were lost: so nobody is buried until
-    this loop has seen the database for `calm_sec`, long enough for the living to beat again.
+    this loop has seen the database for `calm_sec`, long enough for the living to beat again. A round of its own that takes
+    long tells of an outage too.
     """
 
     def __init__(
@@ -48,10 +50,11 @@ class Reclaimer:
 
     async def run_once(self) -> float | None:
         """Buries, reclaims. Answers the seconds until there can be more to do."""
+        began = time.monotonic()
         still = self._wait_for_calm()
         try:
             due_in_ms = await self._store.next_reclaim_in_ms()
-            if still <= 0:
+            if still <= 0 and not _has_hung(began):
                 for instance_id in await self._store.bury_silent():
                     _log.warning("instance declared dead", instance_id=str(instance_id))
                 await self._reclaim()
@@ -59,6 +62,9 @@ class Reclaimer:
         except BaseException:
             self._calm_since = None
             raise
+        if _has_hung(began):
+            self._calm_since = None
+            return _MIN_SLEEP_SEC
         if still > 0:
             return still
         return None if due_in_ms is None else max(_MIN_SLEEP_SEC, due_in_ms / 1000 + 0.05)
@@ -66,8 +72,8 @@ class Reclaimer:
     def _wait_for_calm(self) -> float:
         """Seconds for which the database must yet be seen before anybody may be declared dead.
 
-        A round that comes much later than the last one counts as an outage too: this process was frozen, or its queries
-        hung, and what it missed it cannot judge by.
+        A round that comes much later than the last one counts as an outage too: this process was frozen, and what it
+        missed it cannot judge by.
         """
         now = time.monotonic()
         if self._calm_since is None or now - self._last_round > self._outage_sec:
@@ -89,3 +95,8 @@ class Reclaimer:
             self._wake_queues({execution.queue for execution in taken if execution.status is ExecutionStatus.RETRYING})
             if len(taken) < _BATCH:
                 return
+
+
+def _has_hung(began: float) -> bool:
+    """Whether the database has kept a round waiting, as it does when its disk or its standby is away."""
+    return time.monotonic() - began > _HUNG_SEC

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
+import time
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -10,7 +13,7 @@ import pytest
 
 from taskexecutor_common.crypto import KeyRing, generate_entry
 from taskexecutor_common.model.state import ExecutionStatus
-from taskexecutor_dispatcher.endpoints.base import DeliveryError, Outcome
+from taskexecutor_dispatcher.endpoints.base import DeliveryError, Outcome, own_shortage
 from tests.integration.dispatcher.engine.dispatchers import REFUSED, Dispatcher, Target, a_dispatcher, running
 from tests.support.engine import NAMESPACE, Engine, MadeEndpoint
 from tests.support.faulty_database import OVERLOAD, Faults, FaultyDatabase
@@ -84,13 +87,46 @@ async def test_a_placeholder_without_a_value_fails_at_once_and_is_named(engine: 
     assert "input.missing" in execution.error["message"]
 
 
-async def test_a_fenced_instance_sends_nothing_and_leaves_its_claim(engine: Engine) -> None:
-    endpoint = await engine.endpoint()
+async def test_a_fenced_instance_sends_nothing_and_hands_its_claim_on(engine: Engine) -> None:
+    """It may be found to live after all; then nobody else would take over before the lease ends."""
+    endpoint = await engine.endpoint(max_attempts=1)
     await engine.create(endpoint)
     dispatcher = await a_dispatcher(engine, Target(), is_fenced=lambda: True)
     execution_id = await attempt(engine, dispatcher, endpoint)
     assert dispatcher.target.delivered == []
-    assert await engine.status(execution_id) is ExecutionStatus.RUNNING
+    execution = await engine.execution(execution_id)
+    assert (execution.status, execution.attempt_count, execution.max_attempts) == (ExecutionStatus.RETRYING, 1, 2)
+
+
+async def test_what_a_leaving_dispatcher_has_not_sent_costs_no_attempt(engine: Engine) -> None:
+    endpoint = await engine.endpoint(max_attempts=1)
+    execution_id = await engine.create_one(endpoint)
+    dispatcher = await a_dispatcher(engine, Target())
+    claim = await engine.claim_one(endpoint, dispatcher.worker)
+    holding = asyncio.create_task(dispatcher.executor.deliver(claim, send_at=time.monotonic() + 3600))
+    await asyncio.sleep(0)
+    holding.cancel()
+    await holding
+    await dispatcher.completer.start()
+    await dispatcher.completer.stop()
+    assert dispatcher.target.delivered == []
+    execution = await engine.execution(execution_id)
+    assert (execution.status, execution.attempt_count, execution.max_attempts) == (ExecutionStatus.RETRYING, 1, 2)
+
+
+async def test_a_connection_that_our_own_machine_cannot_open_costs_no_attempt(engine: Engine) -> None:
+    async def shortage(_: UUID, __: int) -> Outcome:
+        outcome = own_shortage(OSError(errno.EMFILE, "Too many open files"))
+        assert outcome is not None
+        return outcome
+
+    endpoint = await engine.endpoint(max_attempts=1)
+    await engine.create(endpoint)
+    execution_id = await attempt(engine, await a_dispatcher(engine, Target(shortage)), endpoint)
+    execution = await engine.execution(execution_id)
+    assert (execution.status, execution.attempt_count, execution.max_attempts) == (ExecutionStatus.RETRYING, 1, 2)
+    (log,) = await engine.executions.list_logs(execution_id, (0, 0), 10)
+    assert "Too many open files; nothing was sent, this attempt does not count" in log.message
 
 
 async def test_all_attempts_see_the_config_of_the_first(engine: Engine) -> None:
@@ -124,6 +160,25 @@ async def test_a_secret_is_sent_and_masked_where_it_is_answered(engine: Engine) 
     assert ("Authorization", "Bearer hunter2-hunter2") in target.requests[0].headers
     output: dict[str, Any] = (await engine.execution(execution_id)).output or {}
     assert "hunter2" not in output["body"]
+
+
+async def test_the_beginning_of_a_secret_is_not_shown_where_an_answer_was_cut(engine: Engine) -> None:
+    keys = KeyRing.parse(generate_entry())
+    key_id, encrypted = keys.encrypt("hunter2-hunter2", namespace=NAMESPACE, name="token")
+    await engine.setup.create_secret(NAMESPACE, "token", key_id, encrypted)
+    spec = {"url": URL, "method": "GET", "headers": {"Authorization": "Bearer {{secret.token}}"}}
+    endpoint = await engine.endpoint(spec=spec)
+    await engine.create(endpoint)
+
+    async def cut(_: UUID, __: int) -> Outcome:
+        error = DeliveryError("STREAM_ERROR", "Redis answered: ERR Bearer hunter2-hunt…")
+        return Outcome(output={"body": "you said: Bearer hunter2-hunter", "truncated": True}, error=error)
+
+    execution_id = await attempt(engine, await a_dispatcher(engine, Target(cut), keys=keys), endpoint)
+    execution = await engine.execution(execution_id)
+    assert execution.output == {"body": "you said: Bearer ", "truncated": True}
+    assert execution.error is not None
+    assert execution.error["message"] == "Redis answered: ERR Bearer …"
 
 
 async def test_an_error_of_our_own_ends_in_a_result_too(engine: Engine) -> None:

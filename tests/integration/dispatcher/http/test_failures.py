@@ -12,6 +12,7 @@ from taskexecutor_dispatcher.endpoints.base import Outcome
 from tests.integration.dispatcher.http.conftest import Deliver
 from tests.integration.dispatcher.http.deliveries import PATIENCE_MS, MakeTransport, a_request, an_identity
 from tests.integration.dispatcher.http.receivers import Connection, answering, receiving, saying
+from tests.support.open_files import no_more_files
 
 
 async def hanging(connection: Connection) -> None:
@@ -125,6 +126,20 @@ async def test_an_answer_that_is_not_http_is_a_connection_error(deliver: Deliver
     async with receiving(saying(garbage)) as receiver:
         outcome = await deliver(receiver.url())
     assert_failed(outcome, "CONNECTION_ERROR", "The answer is not valid HTTP.")
+
+
+async def test_a_connection_that_our_own_machine_cannot_open_is_not_the_receivers_fault(deliver: Deliver) -> None:
+    async with receiving(answering()) as receiver:
+        with no_more_files():
+            outcome = await deliver(receiver.url())
+        assert not outcome.was_begun
+        assert not outcome.is_receivers_fault
+        assert outcome.error is not None
+        assert outcome.error.to_json() == {
+            "type": "INTERNAL_ERROR",
+            "message": "the dispatcher could not open a connection: Too many open files",
+        }
+        assert (await deliver(receiver.url())).succeeded
 
 
 async def test_an_early_refusal_of_a_large_body_is_the_answer(deliver: Deliver) -> None:

@@ -312,3 +312,24 @@ async def test_a_kept_connection_does_not_inherit_an_earlier_deadline(deliver: D
         assert_hello(await deliver(receiver.url(), timeout_ms=1000))
         assert_hello(await deliver(receiver.url(), timeout_ms=10_000))
         assert receiver.connections == 1
+
+
+@pytest.mark.parametrize("client", ["httptools"])  # aiohttp writes before it looks
+async def test_an_answer_before_the_question_confirms_nothing(deliver: Deliver) -> None:
+    async def greeting(connection: Connection) -> None:
+        await connection.write(b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nwelcome")
+        while True:
+            await connection.request()
+            await connection.answer(status=500)
+
+    async with receiving(greeting) as receiver:
+        outcomes = [await deliver(receiver.url()) for _ in range(3)]
+        assert receiver.connections == 3
+    for outcome in outcomes:
+        assert outcome.error is not None
+        assert outcome.error.to_json() == {
+            "type": "HTTP_ERROR",
+            "status_code": 200,
+            "message": "The receiver answered 200 before it was sent anything.",
+        }
+        assert outcome.retryable

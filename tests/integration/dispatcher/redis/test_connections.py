@@ -16,6 +16,7 @@ from tests.integration.dispatcher.redis.deliveries import PATIENCE_MS, STREAM, a
 from tests.integration.dispatcher.redis.talking import Talker, answering, behind_tls, silent
 from tests.servers.redis import RedisUnderTest
 from tests.support.certificates import Authority
+from tests.support.open_files import no_more_files
 from tests.support.waiting import wait_until
 
 SECRET = "hunter2"
@@ -123,12 +124,39 @@ async def test_a_server_that_was_away_is_found_again(start_redis: StartRedis, de
     assert (await deliver(server.url())).succeeded
 
 
-@pytest.mark.parametrize("garbage", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00\x01\x02\r\n"])
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        b"\x00\x01\x02\r\n",
+        b"-MOVED garbage\r\n",
+        b"-ASK 1 nowhere\r\n",
+        b"$3\r\n\xff\xff\xff\r\n",
+    ],
+)
 async def test_a_server_that_speaks_no_redis_is_a_connection_error(deliver: Deliver, garbage: bytes) -> None:
     async with answering(garbage) as server:
         outcome = await deliver(server.url())
     assert outcome.error is not None
     assert outcome.error.message == f"What 127.0.0.1:{server.port} answers is not the Redis protocol."
+
+
+@pytest.mark.parametrize("answer", [b"+\r\n", b"+OK\r\n", b"$3\r\n1-x\r\n", b":7\r\n"])
+async def test_an_answer_that_is_no_entrys_id_is_no_success(deliver: Deliver, answer: bytes) -> None:
+    async with answering(answer) as server:
+        outcome = await deliver(server.url())
+    assert outcome.error is not None
+    assert outcome.error.message == f"What 127.0.0.1:{server.port} answered is not the id of an entry."
+
+
+async def test_a_connection_that_our_own_machine_cannot_open_is_not_the_servers_fault(
+    redis_server: RedisUnderTest, deliver: Deliver
+) -> None:
+    with no_more_files():
+        outcome = await deliver(redis_server.url())
+    assert not outcome.was_begun
+    assert not outcome.is_receivers_fault
+    assert (await deliver(redis_server.url())).succeeded
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ Beat = Callable[[str, UUID, str | None, str, dict[str, Any]], Awaitable[datetime
 
 _SKEW_WORTH_A_WORD_SEC = 2.0
 _RETRY_SEC = 0.5
+_SLOW_SEC = 1.0
 
 
 class Heartbeat:
@@ -80,13 +81,15 @@ class Heartbeat:
             get_logger("heartbeat").warning("could not say goodbye; the others will notice by silence", exc_info=True)
 
     async def _run_once(self) -> float | None:
+        began = time.monotonic()
         try:
             await self._write()
         except Exception as error:
             # Soon again: the instance is unwell until a beat gets through, and fenced before long.
             get_logger("heartbeat").warning("beat failed", error=str(error))
             return _RETRY_SEC
-        return None
+        # One that hung bears the time of its beginning, and looks old by the time that others see it.
+        return 0.0 if time.monotonic() - began > _SLOW_SEC else None
 
     async def _write(self) -> None:
         sent = time.monotonic()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
+import resource
 import sys
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -34,7 +36,7 @@ def run_process(name: str, settings_type: type[SettingsT], serve: Callable[[Sett
         print(f"taskexecutor-{name}: TE_METRICS_ADDR {settings.metrics_addr}: {error}", file=sys.stderr)
         return 1
     _collect_less_garbage()
-    get_logger("runtime").info("starting", metrics_port=port)
+    get_logger("runtime").info("starting", metrics_port=port, open_files=open_as_many_files_as_allowed())
     try:
         uvloop.run(serve(settings))  # type: ignore[arg-type]  # a coroutine function's result is a coroutine
     except (TaskExecutorError, RuntimeError) as error:
@@ -43,6 +45,16 @@ def run_process(name: str, settings_type: type[SettingsT], serve: Callable[[Sett
     finally:
         stop_metrics()
     return 0
+
+
+def open_as_many_files_as_allowed() -> int:
+    """Raises the soft limit of open files to the hard one, and answers it. The soft one is 1024 in most shells for the
+    sake of programs that use select(), which none of ours does; each call and each delivery under way needs a file."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):  # where unlimited means less than it says
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft = hard
+    return soft
 
 
 def _collect_less_garbage() -> None:

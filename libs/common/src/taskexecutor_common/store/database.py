@@ -36,6 +36,7 @@ RowT = TypeVar("RowT")
 _TRIES = 10
 _BACKOFF_MS = 5
 _BACKOFF_CAP_MS = 500
+_RECONNECT_SEC = 2.0
 _UNDONE = (errors.SerializationFailure, errors.DeadlockDetected)
 # Every statement is written as walks of indexes. PostgreSQL's planner may choose otherwise by what it believes of a table: a
 # plan that was made and kept while a queue was empty reads all of the queue once it is full. So plans are made anew, and of
@@ -153,6 +154,9 @@ class Database:
                 open=False,
                 configure=configure_for(plans, timeout_ms),
                 max_lifetime=300,
+                # The pause between two attempts to connect doubles, and nobody else tries meanwhile: given up soon, it is
+                # whoever needs a connection next that tries again, the moment that the database is back.
+                reconnect_timeout=_RECONNECT_SEC,
                 timeout=acquire_timeout_sec,
                 kwargs={"autocommit": True, "application_name": application_name, "connect_timeout": 5},
                 name=application_name,

@@ -36,12 +36,17 @@ class Body(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """`body` as text where it is text that PostgreSQL can store, else as base64; flags where they say something."""
         text = self._text()
-        fields: dict[str, Any] = {"body": text if text is not None else b64encode(self.kept).decode("ascii")}
+        fields: dict[str, Any] = {"body": text if text is not None else self._base64()}
         if text is None:
             fields["body_encoding"] = "base64"
         if self.truncated:
             fields["truncated"] = True
         return fields
+
+    def _base64(self) -> str:
+        # Whole groups of what was cut, so that all its characters are those of the whole.
+        kept = self.kept[: len(self.kept) // 3 * 3] if self.truncated else self.kept
+        return b64encode(kept).decode("ascii")
 
     def _text(self) -> str | None:
         try:

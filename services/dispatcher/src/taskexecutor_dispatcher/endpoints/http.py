@@ -159,12 +159,12 @@ class HttpTransport:
 
     def _outcome(self, answer: Answer, expected: frozenset[int]) -> Outcome:
         output = {"status_code": answer.status, **answer.body.to_json()}
-        if answer.status in expected:
+        if answer.status in expected and not answer.is_unasked:
             return Outcome(output=output)
         headers = {"Retry-After": answer.header(b"retry-after"), "Date": answer.header(b"date")}
         return Outcome(
             output=output,
-            error=unexpected_status(answer.status),
+            error=unexpected_status(answer.status, is_unasked=answer.is_unasked),
             retry_after_ms=retry_after_ms(headers, self._clock.now()),
         )
 

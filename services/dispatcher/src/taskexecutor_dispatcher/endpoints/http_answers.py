@@ -28,6 +28,8 @@ class Answer(NamedTuple):
     headers: HeaderLines
     kept: bytes
     truncated: bool
+    is_unasked: bool = False
+    """True when it began before anything was sent: it may refuse, and can confirm nothing."""
 
     @property
     def body(self) -> Body:

@@ -43,8 +43,9 @@ class HttpConnection(asyncio.Protocol):
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = 0.0
         self._resumed: asyncio.Future[None] | None = None
-        # A receiver may speak first, say to tell that it is overloaded. That is read as the answer to the first request.
+        # A receiver may speak first, say to tell that it is overloaded. That is read as its answer, without asking.
         self._early = bytearray()
+        self._spoke_first = False
         self._ended_in_good_order = False
         self._is_reused = False
         self._is_used_up = False
@@ -59,6 +60,7 @@ class HttpConnection(asyncio.Protocol):
         self._deadline = deadline
         self._reader.begin()
         if self._early:
+            self._spoke_first = True
             self.data_received(bytes(self._early))
         if self._is_used_up:
             self._end(in_good_order=self._ended_in_good_order)
@@ -66,7 +68,8 @@ class HttpConnection(asyncio.Protocol):
         # The alarm of an earlier request is left to go off, and is then set anew: answers rarely need that long.
         if self._alarm is None or self._alarm_at > deadline:
             self._set_alarm()
-        self._transport.write(request)
+        if not self._spoke_first:
+            self._transport.write(request)
         return answer
 
     async def send_body(self, body: bytes) -> None:
@@ -74,6 +77,8 @@ class HttpConnection(asyncio.Protocol):
         that comes before the end is the answer: the rest stays unsent, and nothing more can be sent here."""
         answer = self._answer
         assert answer is not None
+        if self._spoke_first:
+            return
         pieces = memoryview(body)
         for start in range(0, len(body), _PIECE_BYTES):
             if answer.done():
@@ -89,7 +94,11 @@ class HttpConnection(asyncio.Protocol):
         """True when the exchange left nothing behind: all was sent, the answer ended where it said, and neither side
         wants to close."""
         return not (
-            self._is_used_up or self._reader.is_last or self._resumed is not None or self._transport.is_closing()
+            self._is_used_up
+            or self._spoke_first
+            or self._reader.is_last
+            or self._resumed is not None
+            or self._transport.is_closing()
         )
 
     def keep(self) -> None:
@@ -143,7 +152,7 @@ class HttpConnection(asyncio.Protocol):
             answer.set_exception(failure)
         else:
             if received is not None:
-                answer.set_result(received)
+                self._settle(answer, received)
 
     def eof_received(self) -> None:
         """The other side closes, and so do we."""
@@ -180,9 +189,12 @@ class HttpConnection(asyncio.Protocol):
         try:
             if self._is_reused and not self._reader.received:
                 raise NothingAnswered
-            answer.set_result(self._reader.end(in_good_order=in_good_order))
+            self._settle(answer, self._reader.end(in_good_order=in_good_order))
         except ExchangeFailed as failure:
             answer.set_exception(failure)
+
+    def _settle(self, answer: asyncio.Future[Answer], received: Answer) -> None:
+        answer.set_result(received._replace(is_unasked=True) if self._spoke_first else received)
 
     def _set_alarm(self) -> None:
         if self._alarm is not None:

@@ -7,7 +7,7 @@ import socket
 import ssl
 from http import HTTPStatus
 
-from taskexecutor_dispatcher.endpoints.base import DeliveryError, Outcome
+from taskexecutor_dispatcher.endpoints.base import DeliveryError, Outcome, own_shortage
 from taskexecutor_dispatcher.endpoints.egress import AddressRefused
 from taskexecutor_dispatcher.endpoints.http_destinations import Origin
 
@@ -74,8 +74,11 @@ def timed_out(what_is_missing: str, timeout_ms: int) -> Outcome:
     return Outcome(error=DeliveryError("TIMEOUT", f"{what_is_missing} within {timeout_ms} ms."))
 
 
-def unexpected_status(status: int) -> DeliveryError:
-    """An answer that the endpoint does not count as success."""
+def unexpected_status(status: int, *, is_unasked: bool = False) -> DeliveryError:
+    """An answer that the endpoint does not count as success, or that came before there was anything to answer."""
+    if is_unasked:
+        message = f"The receiver answered {status} before it was sent anything."
+        return DeliveryError("HTTP_ERROR", message, status_code=status)
     try:
         phrase = f" {HTTPStatus(status).phrase}"
     except ValueError:
@@ -95,6 +98,8 @@ def failed_exchange(failure: ExchangeFailed, origin: Origin) -> Outcome:
 def not_connected(failure: NotConnected, origin: Origin) -> Outcome:
     """The outcome when looking up, connecting or TLS failed."""
     cause = failure.cause
+    if shortage := own_shortage(cause):
+        return shortage
     if isinstance(cause, AddressRefused):
         return Outcome(error=DeliveryError("ADDRESS_REFUSED", f"{cause}."), retryable=False)
     if isinstance(cause, socket.gaierror):

@@ -145,7 +145,7 @@ class HttpPool:
 
     def _pass_on(self, connection: HttpConnection) -> bool:
         """Gives a connection that came back to the first who can use it, or its room to the first who can use that."""
-        for waiter in self._waiting:
+        for waiter in self._patient():
             if waiter.origin == connection.origin and not waiter.needs_fresh:
                 self._waiting.remove(waiter)
                 waiter.given.set_result(connection)
@@ -157,10 +157,14 @@ class HttpPool:
 
     def _let_in(self) -> None:
         """Gives free room to those who wait for it, in the order of their coming."""
-        for waiter in [waiter for waiter in self._waiting if self._has_room(waiter.origin)]:
+        for waiter in self._patient():
             if self._has_room(waiter.origin):
                 self._waiting.remove(waiter)
                 waiter.given.set_result(self._reserve(waiter.origin))
+
+    def _patient(self) -> list[_Waiter]:
+        """Who waits still. One that gave up in this turn of the loop is on its way out, and takes nothing any more."""
+        return [waiter for waiter in self._waiting if not waiter.given.done()]
 
     def _give_up_an_idle_one(self, origin: Origin) -> None:
         candidates = (self._idle.get(origin, []),) if self._is_full_for(origin) else self._idle.values()

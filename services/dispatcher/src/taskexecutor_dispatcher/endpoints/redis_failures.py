@@ -8,8 +8,8 @@ import ssl
 
 from redis.exceptions import InvalidResponse, RedisError, ResponseError
 
-from taskexecutor_common.masking import Mask
-from taskexecutor_dispatcher.endpoints.base import DeliveryError, Outcome
+from taskexecutor_common.masking import CUT, Mask
+from taskexecutor_dispatcher.endpoints.base import DeliveryError, Outcome, own_shortage
 from taskexecutor_dispatcher.endpoints.egress import AddressRefused
 from taskexecutor_dispatcher.endpoints.redis_connections import NotConnected
 from taskexecutor_dispatcher.endpoints.redis_urls import RedisServer
@@ -43,6 +43,11 @@ def timed_out(what_is_missing: str, timeout_ms: int) -> Outcome:
     return Outcome(error=DeliveryError("TIMEOUT", f"{what_is_missing} within {timeout_ms} ms."))
 
 
+def not_redis(server: RedisServer) -> Outcome:
+    """Something answered, and it was not Redis."""
+    return connection_error(f"What {server.place} answers is not the Redis protocol.")
+
+
 def failed_command(failure: RedisError, server: RedisServer) -> Outcome:
     """The outcome for whatever the library raised while it connected, sent or read."""
     if isinstance(failure.__cause__, NotConnected):
@@ -50,7 +55,7 @@ def failed_command(failure: RedisError, server: RedisServer) -> Outcome:
     if answer := _answer(failure):
         return _refused(answer, server)
     if isinstance(failure, InvalidResponse):
-        return connection_error(f"What {server.place} answers is not the Redis protocol.")
+        return not_redis(server)
     return connection_error(f"The connection to {server.place} ended before Redis answered.")
 
 
@@ -63,8 +68,10 @@ def _answer(failure: RedisError) -> str | None:
 
 def _refused(answer: str, server: RedisServer) -> Outcome:
     # What follows repeats the command, which an old server does even for AUTH and its password.
-    answer = answer.partition(", with args beginning with")[0][:_LONGEST]
+    answer = answer.partition(", with args beginning with")[0]
     shown = Mask([server.password] if server.password else []).text(answer)
+    if len(shown) > _LONGEST:
+        shown = shown[:_LONGEST] + CUT
     error = DeliveryError("STREAM_ERROR", f"Redis answered: {shown}")
     return Outcome(error=error, retryable=not _lasts(answer))
 
@@ -75,6 +82,8 @@ def _lasts(answer: str) -> bool:
 
 
 def _not_connected(cause: BaseException | None, server: RedisServer) -> Outcome:
+    if shortage := own_shortage(cause):
+        return shortage
     if isinstance(cause, AddressRefused):
         return Outcome(error=DeliveryError("ADDRESS_REFUSED", f"{cause}."), retryable=False)
     if isinstance(cause, socket.gaierror):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from taskexecutor_dispatcher.endpoints.redis_failures import (
     connection_error,
     failed_command,
     invalid_destination,
+    not_redis,
     timed_out,
 )
 from taskexecutor_dispatcher.endpoints.redis_urls import RedisServer
@@ -30,6 +32,7 @@ IDLE_SEC = 60.0
 MAX_CONNECTIONS_PER_SERVER = 50
 # A slot that is being moved while we look for it costs two; more say that the cluster does not know itself.
 _MAX_REDIRECTS = 5
+_ENTRY_ID = re.compile(r"[0-9]+-[0-9]+")
 _CLOSING = "The dispatcher is shutting down."
 
 
@@ -79,7 +82,9 @@ class RedisStreamTransport:
             return failed_command(failure, exchange.server)
         except UnicodeEncodeError:
             return invalid_destination("The stream or a field cannot be written in UTF-8.")
-        if not isinstance(message_id, str):
+        except (ValueError, IndexError):  # what the library raises over a redirection or text that it cannot read
+            return not_redis(exchange.server)
+        if not isinstance(message_id, str) or not _ENTRY_ID.fullmatch(message_id):
             return connection_error(f"What {exchange.server.place} answered is not the id of an entry.")
         return Outcome(output={"message_id": message_id, "stream": request.stream})
 

@@ -3,7 +3,9 @@
 -- name: promote_timers
 -- The promoter moves what is due within `ahead_ms` to the ready queue, oldest first; `ready_at` says when it may be sent.
 -- Two promoters share the work by SKIP LOCKED.
--- A RETRYING execution stays RETRYING while it waits to be claimed; a cancelled one is dropped by the claim.
+-- A RETRYING execution stays RETRYING while it waits to be claimed; a cancelled one is dropped by the claim. So is one that is
+-- being cancelled, which is passed by: whoever cancels holds the execution and waits for its timer, and to wait here for the
+-- execution would be a deadlock. Should the cancelling fail, it stays PENDING, which is claimed as well.
 -- The last row, without a queue, is the lane's next timer: it saves the promoter another look.
 WITH due AS MATERIALIZED (
     SELECT t.lane, t.fire_at, t.execution_id
@@ -24,12 +26,22 @@ WITH due AS MATERIALIZED (
     INSERT INTO ready_queue (queue, lane, priority, ready_at, execution_id)
     SELECT g.queue, g.lane, g.priority, greatest(now(), g.fire_at), g.execution_id FROM gone AS g
     RETURNING queue, execution_id
+), free AS MATERIALIZED (
+    SELECT x.execution_id
+    FROM moved AS m
+    CROSS JOIN LATERAL (
+        SELECT e.execution_id
+        FROM executions AS e
+        WHERE e.execution_id = m.execution_id AND e.status = 'PENDING'
+        LIMIT 1
+        FOR UPDATE SKIP LOCKED
+    ) AS x
 ), shown AS (
     UPDATE executions AS e
     SET status = 'QUEUED'
-    FROM moved AS m
-    WHERE e.execution_id = m.execution_id AND e.status = 'PENDING'
-    -- postgres: WHERE e.execution_id = ANY (ARRAY[m.execution_id]) AND e.status = 'PENDING'
+    FROM free AS x
+    WHERE e.execution_id = x.execution_id AND e.status = 'PENDING'
+    -- postgres: WHERE e.execution_id = ANY (ARRAY[x.execution_id]) AND e.status = 'PENDING'
     RETURNING e.execution_id
 )
 SELECT m.queue, count(*) AS moved, NULL::timestamptz AS next_at, NULL::double precision AS next_in_ms
