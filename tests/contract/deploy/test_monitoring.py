@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ SUFFIXES = {Histogram: ["_bucket", "_sum", "_count"], Counter: ["_total"], Gauge
 FROM_PROMETHEUS = {"job", "instance", "le"}
 DASHBOARD = "deploy/grafana/dashboards/taskexecutor.json"
 RULES = "deploy/prometheus/rules/taskexecutor.yml"
+RULES_TEST = "deploy/prometheus/rules_test.yml"
 
 
 def series() -> dict[str, set[str]]:
@@ -85,6 +88,13 @@ def test_every_alert_says_how_urgent_it_is_and_what_it_means() -> None:
     for alert in alerts():
         assert alert["labels"]["severity"] in {"page", "ticket"}
         assert alert["annotations"]["summary"]
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool on this machine")
+@pytest.mark.parametrize("command", [("check", "rules", RULES), ("test", "rules", RULES_TEST)], ids=" ".join)
+def test_promtool_finds_that_alerts_fire_when_they_should_and_only_then(command: tuple[str, ...]) -> None:
+    ran = subprocess.run(["promtool", *command], cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def test_the_operations_page_says_what_to_do_about_every_alert() -> None:

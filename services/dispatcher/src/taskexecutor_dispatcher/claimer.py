@@ -81,6 +81,9 @@ class Claimer:
         if self._task is not None:
             await self._task
             self._task = None
+        # What it saw last is not what waits: other dispatchers claim that while this one drains.
+        metrics.QUEUES_WAITING.set(0)
+        metrics.QUEUES_HELD_BACK.set(0)
 
     async def drain(self, timeout_sec: float) -> None:
         """Waits for the deliveries that run, then cancels those that are left and waits for their end."""

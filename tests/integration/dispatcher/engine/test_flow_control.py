@@ -5,10 +5,11 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
+from prometheus_client import REGISTRY
 
 from taskexecutor_common.model.endpoint import Circuit, CircuitBreaker, ClosedBy, FlowControl, RateLimit
 from taskexecutor_dispatcher.endpoints.base import DeliveryError, Outcome
-from tests.integration.dispatcher.engine.dispatchers import REFUSED, TAKEN, Target, a_dispatcher, running
+from tests.integration.dispatcher.engine.dispatchers import REFUSED, TAKEN, Gate, Target, a_dispatcher, running
 from tests.support.engine import Engine, MadeEndpoint
 from tests.support.waiting import wait_until
 
@@ -163,3 +164,35 @@ async def test_a_receiver_that_asks_for_ever_is_given_up(engine: Engine) -> None
         dispatcher.claimer.wake([endpoint.endpoint_id])
         await come_to(engine, "FAILED")
     assert (await engine.flow(endpoint)).closed_until is None
+
+
+def shown() -> tuple[float | None, float | None]:
+    """Queues that wait, and those of them that are held back, as alerts see them."""
+    sample = REGISTRY.get_sample_value
+    return sample("taskexecutor_queues_waiting"), sample("taskexecutor_queues_held_back")
+
+
+async def test_what_waits_is_seen_while_all_slots_are_held_and_nothing_is_claimed(engine: Engine) -> None:
+    for _ in range(2):
+        await with_work(engine, 10)
+    paused = await with_work(engine, 1)
+    await engine.flows.pause(paused.endpoint_id)
+    gate = Gate()
+    async with running(await a_dispatcher(engine, Target(gate), slots=4, poll_interval_sec=SOON_SEC)) as dispatcher:
+        await wait_until(lambda: dispatcher.target.at_once == 4)
+        rounds = dispatcher.rounds
+        await wait_until(lambda: dispatcher.rounds >= rounds + 2)
+        assert shown() == (3, 1)
+        gate.open()
+        await wait_until(lambda: shown() == (1, 1))
+
+
+async def test_what_a_dispatcher_saw_last_is_forgotten_when_it_claims_no_more(engine: Engine) -> None:
+    """Or alerts would believe in work that the others have claimed, for as long as this one drains."""
+    endpoint = await with_work(engine, 3)
+    await engine.flows.pause(endpoint.endpoint_id)
+    dispatcher = await a_dispatcher(engine, Target(), poll_interval_sec=SOON_SEC)
+    async with running(dispatcher):
+        await wait_until(lambda: shown() == (1, 1))
+        await dispatcher.claimer.stop()
+        assert shown() == (0, 0)

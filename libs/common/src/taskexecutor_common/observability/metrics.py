@@ -73,7 +73,12 @@ HEALTHY = Gauge("taskexecutor_healthy", "1 while this process calls itself healt
 
 HINTS = Counter("taskexecutor_hints_total", "Hints to other services, by target and result.", ["target", "result"])
 LOOP_RUNS = Counter("taskexecutor_loop_runs_total", "Runs of background loops, by result.", ["loop", "result"])
-LOOP_LAST_RUN = Gauge("taskexecutor_loop_last_run_timestamp_seconds", "When a loop last ended a run.", ["loop"])
+LOOP_LAST_RUN = Gauge(
+    "taskexecutor_loop_last_run_timestamp_seconds", "When a loop last ended a good run, or else started.", ["loop"]
+)
+LOOP_INTERVAL = Gauge(
+    "taskexecutor_loop_interval_seconds", "The longest that a loop sleeps between two runs.", ["loop"]
+)
 
 
 def observe_all(histogram: Histogram, values: Collection[float]) -> None:

@@ -64,9 +64,13 @@ class Loop:
 
     async def _run(self) -> None:
         self._log.debug("loop started")
+        metrics.LOOP_INTERVAL.labels(loop=self.name).set(self._interval_sec)
+        # Its start counts as a run, or a loop that only ever fails would show none.
+        metrics.LOOP_LAST_RUN.labels(loop=self.name).set_to_current_time()
         while not self._stopping:
             self._woken.clear()
             await self._sleep(await self._round())
+        metrics.LOOP_LAST_RUN.remove(self.name)  # it is not late while the rest of its process drains
         self._log.debug("loop ended")
 
     async def _round(self) -> float:
