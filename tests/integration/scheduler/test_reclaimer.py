@@ -97,6 +97,22 @@ async def test_an_outage_begins_the_calm_anew(
     assert still > CALM_SEC / 2
 
 
+async def test_a_round_that_hangs_buries_nobody(
+    engine: Engine, far_db: Database, line: Line, hinted: HintedQueues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What keeps this loop waiting keeps the beats of the living waiting too."""
+    monkeypatch.setattr("taskexecutor_scheduler.reclaimer._HUNG_SEC", 0.1)
+    worker, claim = await engine.running()
+    await engine.falls_silent(worker)
+    reclaimer = a_reclaimer(InstanceStore(far_db, REGION, DEAD_AFTER_MS), hinted)
+    line.slow(0.2)
+    assert await reclaimer.run_once() is not None
+    assert await engine.status(claim.execution_id) is ExecutionStatus.RUNNING
+    line.mend()
+    await reclaimer.run_once()
+    assert await engine.status(claim.execution_id) is ExecutionStatus.RETRYING
+
+
 async def first_answer(reclaimer: Reclaimer) -> float | None:
     try:
         return await reclaimer.run_once()

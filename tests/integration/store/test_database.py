@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
 import uuid
 
 import pytest
@@ -81,6 +83,24 @@ async def test_a_database_that_is_away_is_unavailable_and_comes_back_by_itself(f
         await far_db.ping()
     line.mend()
     assert await create_spec(far_db, "back", repeatable=True) is not None
+
+
+async def test_the_way_back_is_not_longer_the_longer_a_database_was_away(far_db: Database, line: Line) -> None:
+    """A pool that doubles its pauses would find it again at its leisure, and meanwhile its beats are missed."""
+    line.cut()
+    ends = time.monotonic() + 8.0  # the pool's next look would be at 15
+    while time.monotonic() < ends:
+        with pytest.raises(Unavailable):
+            await far_db.ping()
+    line.mend()
+
+    async def is_back() -> bool:
+        with contextlib.suppress(Unavailable):
+            await far_db.ping()
+            return True
+        return False
+
+    await wait_until(is_back, 4.0, "the database")
 
 
 async def test_a_connection_that_the_server_ended_is_replaced(engine: Engine, far_db: Database) -> None:
