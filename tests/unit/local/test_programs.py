@@ -2,6 +2,8 @@
 
 import pathlib
 
+import pytest
+
 from taskexecutor_local import programs
 from taskexecutor_local.data_folder import DataFolder
 
@@ -20,3 +22,20 @@ def test_a_further_dispatcher_runs_the_dispatchers_program(tmp_path: pathlib.Pat
     second = programs.service("dispatcher-2", programs.choose_addresses(folder, 0, names), folder, {})
     assert second.command[-1].endswith("/taskexecutor-dispatcher")
     assert second.log_path.name == "dispatcher-2.log"
+
+
+@pytest.mark.parametrize(
+    ("environment", "deadline_sec"),
+    [
+        ({}, 45.0),
+        ({"TE_SHUTDOWN_TIMEOUT_SEC": "60"}, 75.0),
+        ({"TE_WORKER_SHUTDOWN_TIMEOUT_SEC": "0"}, 15.0),
+        ({"TE_SHUTDOWN_TIMEOUT_SEC": "soon"}, 45.0),
+    ],
+)
+def test_a_service_is_killed_no_sooner_than_it_may_take_to_stop(
+    tmp_path: pathlib.Path, environment: dict[str, str], deadline_sec: float
+) -> None:
+    folder, names = DataFolder(tmp_path), programs.service_names(1)
+    program = programs.service("dispatcher", programs.choose_addresses(folder, 0, names), folder, environment)
+    assert program.stop_deadline_sec == deadline_sec

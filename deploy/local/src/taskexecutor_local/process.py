@@ -50,7 +50,7 @@ class Program:
     start_deadline_sec: float = 30.0
     before_stop: Callable[[], Awaitable[None]] = nothing
     stop_signal: signal.Signals = signal.SIGTERM
-    stop_deadline_sec: float = 35.0  # the services' own limit is 30 s
+    stop_deadline_sec: float = 30.0
 
 
 class Process:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -11,6 +12,9 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 
+from pydantic import AliasChoices
+
+from taskexecutor_common.config.settings import ServiceSettings
 from taskexecutor_local import readiness, tether
 from taskexecutor_local.data_folder import DataFolder
 from taskexecutor_local.gateway import Gateway
@@ -20,6 +24,9 @@ from taskexecutor_local.process import Program
 
 API_SOCKET = "api.sock"
 ADMIN_SOCKET = "envoy-admin.sock"
+
+_TO_WRITE_SEC = 15.0
+"""What a service may need after TE_SHUTDOWN_TIMEOUT_SEC, to write its results and close what it holds."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,7 +106,17 @@ def service(name: str, addresses: Addresses, folder: DataFolder, environment: Ma
         log_path=folder.log(name),
         is_ready=readiness.grpc_health(target),
         address=f"{target}, metrics {addresses.metrics[name]}",
+        stop_deadline_sec=_shutdown_timeout_sec(environment) + _TO_WRITE_SEC,
     )
+
+
+def _shutdown_timeout_sec(environment: Mapping[str, str]) -> float:
+    setting = ServiceSettings.model_fields["shutdown_timeout_sec"]
+    assert isinstance(setting.validation_alias, AliasChoices)
+    said = [environment[str(name)] for name in setting.validation_alias.choices if environment.get(str(name))]
+    with contextlib.suppress(ValueError):  # the service will say what is wrong with it
+        return float(said[0]) if said else float(setting.default)
+    return float(setting.default)
 
 
 def envoy(addresses: Addresses, folder: DataFolder, environment: Mapping[str, str]) -> Program:
