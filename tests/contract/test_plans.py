@@ -119,7 +119,7 @@ HOT = {
     "promote_timers": Hot({"lane": "0", "ahead_ms": "100"}, rows=500),
     "next_timers": Hot({"lanes": "'{0,1}'"}, rows=2),
     "next_cron_ticks": Hot({"lanes": "'{0,1}'", "unreadable": UNREADABLE}, rows=2),
-    "find_due_cron_jobs": Hot({"lane": "0", "batch": "100", "unreadable": UNREADABLE}, rows=100),
+    "find_due_cron_jobs": Hot({"lane": "0", "half": "50", "unreadable": UNREADABLE}, rows=100),
     "tick_cron_jobs": Hot(
         {
             "job_ids": f"ARRAY(SELECT {EXECUTION} FROM generate_series(1, {BATCH}) AS n)",
@@ -139,7 +139,7 @@ HOT = {
     "next_timers_kept": Hot({"lanes": "'{0,1}'"}, rows=2, kept_plan_of="next_timers"),
     "next_cron_ticks_kept": Hot({"lanes": "'{0,1}'", "unreadable": UNREADABLE}, rows=2, kept_plan_of="next_cron_ticks"),
     "find_due_cron_jobs_kept": Hot(
-        {"lane": "0", "batch": "100", "unreadable": UNREADABLE}, rows=100, kept_plan_of="find_due_cron_jobs"
+        {"lane": "0", "half": "50", "unreadable": UNREADABLE}, rows=100, kept_plan_of="find_due_cron_jobs"
     ),
     "find_waiting_queues_kept": Hot({}, rows=QUEUES, kept_plan_of="find_waiting_queues"),
     "look_at_queues_kept": Hot({"queues": FIRST_QUEUES}, rows=10, kept_plan_of="look_at_queues"),

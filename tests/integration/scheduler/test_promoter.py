@@ -12,6 +12,7 @@ from taskexecutor_scheduler.promoter import Promoter
 from tests.integration.scheduler.conftest import AHEAD_SEC
 from tests.support.engine import Engine, MadeEndpoint
 from tests.support.hints import HintedQueues
+from tests.support.rounds import all_rounds
 from tests.support.waiting import wait_until
 
 
@@ -23,12 +24,20 @@ async def make_later(
     return [job.job_id for job in created]
 
 
-async def test_all_that_is_due_is_promoted_in_one_round(engine: Engine, promoter: Promoter) -> None:
+async def test_all_that_is_due_is_promoted_without_a_pause(engine: Engine, promoter: Promoter) -> None:
     due = await make_later(engine, 3600, count=1100)
     await engine.timers_come_due()
     await make_later(engine, 3600)
-    await promoter.run_once()
+    await all_rounds(promoter.run_once)
     assert sorted(await engine.waiting()) == sorted(due)
+
+
+async def test_a_round_promotes_no_more_than_a_batch_of_a_lane(engine: Engine, promoter: Promoter) -> None:
+    """What stops a promoter, or asks how it is, comes between two rounds."""
+    await make_later(engine, 3600, count=600 * len(engine.lanes))
+    await engine.timers_come_due()
+    assert await promoter.run_once() == 0
+    assert await engine.waiting("timers")
 
 
 async def test_the_dispatchers_are_told_which_queues_have_work(
@@ -125,6 +134,6 @@ async def test_a_lost_hint_costs_the_interval_and_nothing_else(engine: Engine, h
 async def test_two_promoters_share_the_work(engine: Engine, make_promoter: Callable[[], Promoter]) -> None:
     created = await make_later(engine, 3600, count=1200)
     await engine.timers_come_due()
-    await asyncio.gather(make_promoter().run_once(), make_promoter().run_once())
+    await asyncio.gather(all_rounds(make_promoter().run_once), all_rounds(make_promoter().run_once))
     assert sorted(await engine.waiting()) == sorted(created)
     assert set(await engine.statuses(created[:20])) == {ExecutionStatus.QUEUED}

@@ -77,17 +77,16 @@ class CronTicker:
             self.loop.wake()
 
     async def run_once(self) -> float | None:
-        """Handles all ticks that are due. Answers the seconds until the next."""
+        """Handles a batch of each lane that has ticks due. Answers the seconds until there can be more, 0 after a batch:
+        catching up takes many rounds, and a shutdown comes between any two of them."""
         if self._unreadable and time.monotonic() >= self._read_again_at:
             self._unreadable.clear()
-        while True:
-            self._due.forget(self._lanes)
-            self._due.learn(self._lanes, await self._store.next_cron_ticks(self._lanes, unreadable=self._unreadable))
-            late = self._due.late()
-            if not late:
-                return self._due.wait_sec()
-            for lane in late:
-                await self._tick(lane)
+        self._due.forget(self._lanes)
+        self._due.learn(self._lanes, await self._store.next_cron_ticks(self._lanes, unreadable=self._unreadable))
+        late = self._due.late()
+        for lane in late:
+            await self._tick(lane)
+        return 0.0 if late else self._due.wait_sec()
 
     async def _tick(self, lane: int) -> None:
         """Handles a batch of a lane."""

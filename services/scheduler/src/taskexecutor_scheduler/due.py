@@ -35,12 +35,14 @@ class DueTimes:
             self._next[due.lane] = due.due_at, told_at + due.due_in_ms / 1000 - self._lead_sec
 
     def late(self) -> list[int]:
-        """The lanes in which something is reached by now."""
+        """The lanes in which something is reached by now, or may be: that were not looked at to their end."""
         now = time.monotonic()
-        return [lane for lane, (_, reached_at) in self._next.items() if reached_at <= now]
+        return [*self._unknown, *(lane for lane, (_, reached_at) in self._next.items() if reached_at <= now)]
 
     def wait_sec(self) -> float | None:
-        """Until the earliest is reached, 0 when it was; None: nothing waits."""
+        """Until the earliest is reached, 0 when it was, or may have been; None: nothing waits."""
+        if self._unknown:
+            return 0.0
         if not self._next:
             return None
         return max(0.0, min(reached_at for _, reached_at in self._next.values()) - time.monotonic())

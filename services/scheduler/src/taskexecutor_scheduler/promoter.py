@@ -48,15 +48,14 @@ class Promoter:
             self.loop.wake()
 
     async def run_once(self) -> float | None:
-        """Promotes all that is near. Answers the seconds until the next timer is."""
+        """Promotes a batch of each lane in which timers are near. Answers the seconds until more are, 0 after a full batch:
+        much work takes many rounds, and a shutdown comes between any two of them."""
         late = self._due.late()
         if not late or time.monotonic() - self._looked_at >= self._interval_sec:
             await self._look()
             late = self._due.late()
-        while late:
-            for lane in late:
-                await self._promote(lane)
-            late = self._due.late()
+        for lane in late:
+            await self._promote(lane)
         return self._due.wait_sec()
 
     async def _look(self) -> None:
@@ -66,12 +65,10 @@ class Promoter:
         self._due.learn(self._lanes, await self._store.next_timers(self._lanes))
 
     async def _promote(self, lane: int) -> None:
-        """Promotes what is near in a lane, batch after batch."""
-        while True:
-            self._due.forget([lane])
-            promotion = await self._store.promote(lane, ahead_ms=self._ahead_ms, small=self._is_shallow)
-            self._wake_queues(promotion.moved)
-            self._is_shallow = promotion.count <= SMALL_BATCH
-            if promotion.count < _BATCH:
-                self._due.learn([lane], filter(None, [promotion.upcoming]))
-                return
+        """Promotes a batch of what is near in a lane. After a full one it is not known what else is."""
+        self._due.forget([lane])
+        promotion = await self._store.promote(lane, ahead_ms=self._ahead_ms, small=self._is_shallow)
+        self._wake_queues(promotion.moved)
+        self._is_shallow = promotion.count <= SMALL_BATCH
+        if promotion.count < _BATCH:
+            self._due.learn([lane], filter(None, [promotion.upcoming]))

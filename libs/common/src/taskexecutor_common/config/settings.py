@@ -131,7 +131,7 @@ class SchedulerSettings(ServiceSettings):
     cron_batch_size: Annotated[int, Field(ge=1, le=1000)] = 100
     """Schedules advanced by one statement."""
 
-    cron_misfire_grace_sec: Annotated[float, Field(ge=0, le=3600)] = 10.0
+    cron_misfire_grace_sec: Annotated[float, Field(ge=1, le=3600)] = 10.0
     """How late a tick may be without counting as missed (see catch_up)."""
 
     promote_interval_ms: Annotated[int, Field(gt=0, le=60_000)] = 500

@@ -62,17 +62,17 @@ class CronJobStore:
 
     async def resume(
         self, job_id: UUID, catch_up: CatchUp, next_run: Callable[[datetime, datetime], datetime | None]
-    ) -> datetime | None:
-        """Lets a paused job tick again. `next_run(paused_at, now)` says from when; nothing left retires the job.
-        Answers when it ticks next; None: never, or it was not paused."""
+    ) -> bool:
+        """Lets a paused job tick again; False: it is not paused, or retired already.
+        `next_run(paused_at, now)` says from when; nothing left retires the job."""
 
-        async def work(tx: Transaction) -> datetime | None:
+        async def work(tx: Transaction) -> bool:
             locked = await tx.fetch_one("lock_cron_job", LockedCronJob, job_id=job_id)
             if locked is None or locked.paused_at is None or locked.status != "ACTIVE":
-                return None
+                return False
             next_run_at = next_run(locked.paused_at, locked.db_now)
             await tx.fetch_one("resume_cron_job", _JobId, job_id=job_id, next_run_at=next_run_at, catch_up=catch_up)
-            return next_run_at
+            return True
 
         return await self._db.run("resume_cron_job", work)
 

@@ -82,9 +82,10 @@ class TimerStore:
         )
 
     async def find_due_cron_jobs(self, lane: int, batch: int, *, unreadable: Collection[UUID] = ()) -> list[DueCronJob]:
-        """Schedules of a lane whose next tick has come, oldest first; jobs that are `unreadable` are passed by."""
+        """Schedules of a lane whose next tick has come, oldest first: half of a `batch` late the longest, half only just due;
+        jobs that are `unreadable` are passed by."""
         return await self._db.fetch_all(
-            "find_due_cron_jobs", DueCronJob, lane=lane, batch=batch, unreadable=list(unreadable)
+            "find_due_cron_jobs", DueCronJob, lane=lane, half=max(1, batch // 2), unreadable=list(unreadable)
         )
 
     async def tick(self, ticks: Sequence[CronTick]) -> list[UUID]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -15,6 +13,7 @@ from taskexecutor_api.endpoint_catalog import EndpointCatalog, Entry
 from taskexecutor_api.input_checks import InputChecks
 from taskexecutor_api.operations.checked_entry import checked_entry
 from taskexecutor_api.operations.job_writer import JobWriter
+from taskexecutor_api.operations.turn import Turn
 from taskexecutor_common.clock import Clock
 from taskexecutor_common.cron import CronSchedule
 from taskexecutor_common.errors import InputValidationFailed, InvalidCron, TaskExecutorError, Unavailable
@@ -27,7 +26,6 @@ from taskexecutor_common.store.cron_jobs import CronJobStore
 from taskexecutor_common.store.jobs import JobStore
 
 _CREATED = {trigger: metrics.JOBS_CREATED.labels(trigger=trigger.value) for trigger in Trigger}
-_TURN_SEC = 0.002
 _TRIES = 5  # the endpoint may change while a job is created, but not for ever
 
 
@@ -103,7 +101,7 @@ class JobCreator:
         results: dict[int, JobResult | TaskExecutorError] = {}
         ready: dict[int, tuple[NewJob, Entry]] = {}
         refused: dict[int, WantedJob] = {}
-        turn_ends_at = time.monotonic() + _TURN_SEC
+        turn = Turn()  # a thousand checks in a row would hold up all other calls
         for index, job in enumerate(wanted):
             if job.trigger is Trigger.CRON:
                 continue
@@ -115,9 +113,7 @@ class JobCreator:
                     refused[index] = job
             else:
                 ready[index] = (self._new_job(job, entry, request_id), entry)
-            if time.monotonic() > turn_ends_at:  # a thousand checks in a row would hold up all other calls
-                await asyncio.sleep(0)
-                turn_ends_at = time.monotonic() + _TURN_SEC
+            await turn.pass_on_when_over()
         results |= await self._find_repeats(namespace, refused, request_id)
         results |= await self._write_batch(namespace, wanted, ready)
         for index, job in enumerate(wanted):

@@ -12,6 +12,7 @@ import orjson
 from taskexecutor_api.endpoint_catalog import EndpointCatalog, Entry
 from taskexecutor_api.input_checks import InputChecks
 from taskexecutor_api.operations.checked_entry import checked_entry
+from taskexecutor_api.operations.turn import Turn
 from taskexecutor_common.clock import Clock
 from taskexecutor_common.cron import CronSchedule
 from taskexecutor_common.errors import InvalidCron, JobNotFound, JobNotUpdatable, Unavailable
@@ -97,7 +98,7 @@ class CronJobs:
                 cron_timezone=wanted.cron_timezone or "",
                 cron_starts_at=wanted.cron_starts_at,
                 cron_ends_at=wanted.cron_ends_at,
-                next_run_at=None if locked.paused_at else _first_run(schedule, locked),
+                next_run_at=None if locked.paused_at else _first_run(old, wanted, schedule, locked),
                 paused_at=locked.paused_at,
                 catch_up=wanted.catch_up or CatchUp.ALL,
                 request_id=request_id,
@@ -109,8 +110,9 @@ class CronJobs:
     async def pause(self, namespace: str, job_id: UUID) -> Job:
         """Stops the ticks; a paused job is answered as it is. Raises JobNotFound, JobNotUpdatable."""
         await self._updatable(namespace, job_id)
-        await self._cron_jobs.pause(job_id)
-        return await self._read(namespace, job_id)
+        if await self._cron_jobs.pause(job_id):
+            return await self._read(namespace, job_id)
+        return await self._updatable(namespace, job_id)  # paused already; or retired meanwhile, as by an update
 
     async def resume(self, namespace: str, job_id: UUID, catch_up: CatchUp) -> Job:
         """Lets it tick again; a job that is not paused is answered as it is. Raises JobNotFound, JobNotUpdatable."""
@@ -119,10 +121,12 @@ class CronJobs:
         def next_run(paused_at: datetime, now: datetime) -> datetime | None:
             return schedule.next_after(now if catch_up is CatchUp.NONE else paused_at - _INSTANT_BEFORE)
 
-        next_run_at = await self._cron_jobs.resume(job_id, catch_up, next_run)
-        if next_run_at is not None:
-            self._schedulers.wake(next_run_at)
-        return await self._read(namespace, job_id)
+        if not await self._cron_jobs.resume(job_id, catch_up, next_run):
+            return await self._updatable(namespace, job_id)  # not paused; or retired meanwhile, as by an update
+        job = await self._read(namespace, job_id)
+        if job.next_run_at is not None:
+            self._schedulers.wake(job.next_run_at)
+        return job
 
     async def _updatable(self, namespace: str, job_id: UUID) -> Job:
         job = await self._read(namespace, job_id)
@@ -146,7 +150,7 @@ def schedule_of(job: Job) -> CronSchedule:
     )
 
 
-def preview(
+async def preview(
     expression: str,
     timezone: str,
     *,
@@ -158,12 +162,15 @@ def preview(
     """The first `count` firings from `starts_at`, else from `now` on; fewer when the window ends before.
 
     Unlike a job, a preview may look at the past: what happened on some night is worth asking, too. Raises InvalidCron.
+    Others are answered meanwhile: of an expression that seldom fires, a thousand firings take seconds to find.
     """
+    turn = Turn()
     schedule = CronSchedule.parse(expression, timezone, starts_at=starts_at, ends_at=ends_at)
     firings: list[datetime] = []
     firing = schedule.first(now if starts_at is None else _BEGINNING)
     while firing is not None and len(firings) < count:
         firings.append(firing)
+        await turn.pass_on_when_over()
         firing = schedule.next_after(firing)
     return firings
 
@@ -179,12 +186,16 @@ def _merged(old: Job, change: CronChange) -> Job:
     )
 
 
-def _first_run(schedule: CronSchedule, old: LockedCronJob) -> datetime:
-    """The new version's first tick: from now on, or from the old version's tick that is due and has not fired yet, so
-    that an update in that moment swallows no firing."""
-    due = old.next_run_at
-    late = due is not None and due <= old.db_now
-    first = schedule.next_after(due - _INSTANT_BEFORE) if due is not None and late else schedule.first(old.db_now)
+def _first_run(old: Job, wanted: Job, schedule: CronSchedule, locked: LockedCronJob) -> datetime:
+    """The new version's first tick: from now on. Where the expression and the zone stay, the old version's tick that is due
+    and has not fired yet is the new one's, so that an update in that moment swallows no firing. Other ones speak of the
+    future only: they never were the schedule when that tick, or those missed after it, came."""
+    due = locked.next_run_at
+    stays = (wanted.cron_expression, wanted.cron_timezone) == (old.cron_expression, old.cron_timezone)
+    if stays and due is not None and due <= locked.db_now:
+        first = schedule.next_after(due - _INSTANT_BEFORE)
+    else:
+        first = schedule.first(locked.db_now)
     if first is None:
         raise InvalidCron("cron: there is no firing between starts_at and ends_at", field="cron")
     return first

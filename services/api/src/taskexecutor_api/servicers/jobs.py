@@ -163,7 +163,7 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
     async def PreviewCron(self, request: pb.PreviewCronRequest, context: Context) -> pb.PreviewCronResponse:
         """See job.proto."""
         count = request.count if request.HasField("count") else _DEFAULT_PREVIEW
-        firings = preview(
+        firings = await preview(
             require_text(request.cron, "cron", most=256),
             require_text(request.timezone, "timezone", most=64),
             starts_at=optional_time(request, "starts_at"),

@@ -1,19 +1,37 @@
 -- Cron jobs: their ticks, and what changes their schedule.
 
 -- name: find_due_cron_jobs
--- The cron ticker's work: schedules whose next tick has come, oldest first, with the database's now.
+-- The cron ticker's work: schedules whose next tick has come, with the database's now. Half of them those that are late the
+-- longest, half those that have only just come due: a schedule that catches up with thousands of ticks is late until it has,
+-- and all others would come after it.
 -- What a pause swallowed is caught up with as the resume said, what came after it as the job says.
 -- Those that the ticker could not read are passed by: they stay due, and hold up nobody.
-SELECT c.job_id, c.next_run_at AS tick_at, j.cron_expression, j.cron_timezone, j.cron_starts_at, j.cron_ends_at,
-    CASE WHEN c.next_run_at <= c.resumed_at THEN coalesce(c.resume_catch_up, j.catch_up) ELSE j.catch_up END AS catch_up,
+WITH due AS MATERIALIZED (
+    (
+        SELECT c.job_id, c.next_run_at, c.resumed_at, c.resume_catch_up
+        FROM cron_jobs AS c
+        WHERE c.lane = %(lane)s::smallint AND c.next_run_at IS NOT NULL AND c.next_run_at <= now()
+            AND c.job_id <> ALL (%(unreadable)s::uuid[])
+        ORDER BY c.lane, c.next_run_at, c.job_id
+        LIMIT %(half)s::bigint
+    )
+    UNION
+    (
+        SELECT c.job_id, c.next_run_at, c.resumed_at, c.resume_catch_up
+        FROM cron_jobs AS c
+        WHERE c.lane = %(lane)s::smallint AND c.next_run_at IS NOT NULL AND c.next_run_at <= now()
+            AND c.job_id <> ALL (%(unreadable)s::uuid[])
+        ORDER BY c.lane DESC, c.next_run_at DESC, c.job_id DESC
+        LIMIT %(half)s::bigint
+    )
+)
+SELECT d.job_id, d.next_run_at AS tick_at, j.cron_expression, j.cron_timezone, j.cron_starts_at, j.cron_ends_at,
+    CASE WHEN d.next_run_at <= d.resumed_at THEN coalesce(d.resume_catch_up, j.catch_up) ELSE j.catch_up END AS catch_up,
     now() AS db_now
-FROM cron_jobs AS c
-JOIN jobs AS j ON j.job_id = c.job_id
--- postgres: JOIN jobs AS j ON j.job_id = ANY (ARRAY[c.job_id])
-WHERE c.lane = %(lane)s::smallint AND c.next_run_at IS NOT NULL AND c.next_run_at <= now()
-    AND c.job_id <> ALL (%(unreadable)s::uuid[])
-ORDER BY c.lane, c.next_run_at, c.job_id
-LIMIT %(batch)s::bigint;
+FROM due AS d
+JOIN jobs AS j ON j.job_id = d.job_id
+-- postgres: JOIN jobs AS j ON j.job_id = ANY (ARRAY[d.job_id])
+ORDER BY d.next_run_at, d.job_id;
 
 -- name: next_cron_ticks
 -- When the cron ticker must wake, by the database's clock: the earliest tick of each lane, of those that it can read.
