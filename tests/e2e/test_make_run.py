@@ -33,11 +33,11 @@ POLL_SEC = 0.1
 class MakeRun:
     """One `make run` on `data_dir`; its output goes to a file, so that it never waits for us."""
 
-    def __init__(self, data_dir: pathlib.Path, port: int) -> None:
+    def __init__(self, data_dir: pathlib.Path, port: int, **more_settings: str) -> None:
         self.data_dir = data_dir
         self.port = port
         self.output_path = data_dir.with_suffix(f".{time.monotonic_ns()}.txt")
-        settings = {"TE_DATA_DIR": str(data_dir), "TE_HTTP_PORT": str(port)}
+        settings = {"TE_DATA_DIR": str(data_dir), "TE_HTTP_PORT": str(port)} | more_settings
         environment = {name: value for name, value in os.environ.items() if not name.startswith("TE_")} | settings
         with self.output_path.open("w") as output:
             self.process = subprocess.Popen(
@@ -196,6 +196,16 @@ def test_a_port_that_is_taken_is_named_with_its_setting(system: MakeRun, tmp_pat
     assert second.process.wait(START_SEC) != 0
     assert f"Port {system.port} cannot be used" in second.output
     assert "TE_HTTP_PORT" in second.output
+
+
+def test_bad_settings_are_named_before_anything_is_started(tmp_path: pathlib.Path) -> None:
+    bad = {"TE_EGRESS_ALLOW": "foo", "TE_SECRET_ENCRYPTION_KEY": "hunter2", "TE_LOG_LEVEL": "loud"}
+    run = MakeRun(tmp_path / "data", free_ports(1)[0], **bad)
+    assert run.process.wait(START_SEC) != 0
+    assert set(re.findall(r"^(TE_\w+): ", run.output, re.MULTILINE)) == bad.keys()
+    assert "hunter2" not in run.output
+    assert "Traceback" not in run.output
+    assert not run.data_dir.exists()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -30,7 +30,6 @@ def test_a_further_dispatcher_runs_the_dispatchers_program(tmp_path: pathlib.Pat
         ({}, 45.0),
         ({"TE_SHUTDOWN_TIMEOUT_SEC": "60"}, 75.0),
         ({"TE_WORKER_SHUTDOWN_TIMEOUT_SEC": "0"}, 15.0),
-        ({"TE_SHUTDOWN_TIMEOUT_SEC": "soon"}, 45.0),
     ],
 )
 def test_a_service_is_killed_no_sooner_than_it_may_take_to_stop(

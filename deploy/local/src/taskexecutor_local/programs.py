@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import os
 import pathlib
@@ -114,9 +113,7 @@ def _shutdown_timeout_sec(environment: Mapping[str, str]) -> float:
     setting = ServiceSettings.model_fields["shutdown_timeout_sec"]
     assert isinstance(setting.validation_alias, AliasChoices)
     said = [environment[str(name)] for name in setting.validation_alias.choices if environment.get(str(name))]
-    with contextlib.suppress(ValueError):  # the service will say what is wrong with it
-        return float(said[0]) if said else float(setting.default)
-    return float(setting.default)
+    return float(said[0] if said else setting.default)
 
 
 def envoy(addresses: Addresses, folder: DataFolder, environment: Mapping[str, str]) -> Program:

@@ -10,6 +10,7 @@ from taskexecutor.internal.v1 import dispatcher_pb2_grpc
 from taskexecutor_common.clock import Clock
 from taskexecutor_common.config.settings import DEAD_AFTER_SEC, DispatcherSettings
 from taskexecutor_common.crypto import KeyRing
+from taskexecutor_common.egress import EgressPolicy
 from taskexecutor_common.model.endpoint import EndpointType
 from taskexecutor_common.rpc.hints import SchedulerHints
 from taskexecutor_common.rpc.server import RpcServer
@@ -29,7 +30,6 @@ from taskexecutor_dispatcher.claimer import Claimer
 from taskexecutor_dispatcher.completer import Completer
 from taskexecutor_dispatcher.delivery import Delivery
 from taskexecutor_dispatcher.endpoints.base import Transport
-from taskexecutor_dispatcher.endpoints.egress import EgressPolicy
 from taskexecutor_dispatcher.endpoints.http import HttpTransport
 from taskexecutor_dispatcher.endpoints.http_aiohttp import AiohttpTransport
 from taskexecutor_dispatcher.endpoints.kafka import KafkaTransport

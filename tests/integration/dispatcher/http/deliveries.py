@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from taskexecutor_common.clock import Clock
+from taskexecutor_common.egress import EgressPolicy
 from taskexecutor_common.endpoint_types.base import DeliveryIdentity
 from taskexecutor_common.endpoint_types.http import HttpRequest
 from taskexecutor_dispatcher.endpoints.base import Transport
-from taskexecutor_dispatcher.endpoints.egress import EgressPolicy
 from taskexecutor_dispatcher.endpoints.http import HttpTransport
 from taskexecutor_dispatcher.endpoints.http_aiohttp import AiohttpTransport
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from taskexecutor_common.egress import EgressPolicy
 from taskexecutor_common.endpoint_types.base import DeliveryIdentity
 from taskexecutor_common.endpoint_types.kafka import KafkaRequest
-from taskexecutor_dispatcher.endpoints.egress import EgressPolicy
 from taskexecutor_dispatcher.endpoints.kafka import KafkaTransport
 
 EXECUTION_ID = "exec_0190c9e37b7c7d2ea3f4b8c1d2e3f405"

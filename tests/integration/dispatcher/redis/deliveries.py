@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from taskexecutor_common.egress import EgressPolicy
 from taskexecutor_common.endpoint_types.base import DeliveryIdentity
 from taskexecutor_common.endpoint_types.redis_stream import RedisStreamRequest
-from taskexecutor_dispatcher.endpoints.egress import EgressPolicy
 from taskexecutor_dispatcher.endpoints.redis_stream import RedisStreamTransport
 
 STREAM = "notifications:outbound"

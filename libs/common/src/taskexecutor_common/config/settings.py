@@ -6,11 +6,20 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Literal, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AliasChoices, Field, ValidationError, ValidationInfo, field_validator
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
+from taskexecutor_common.config.field_types import (
+    AdvertisedAddress,
+    DatabaseUrl,
+    EgressAllow,
+    EncryptionKeys,
+    ListenAddress,
+    MetricsAddress,
+)
 from taskexecutor_common.config.tls_files import TlsFiles, check_authority, check_certificate, check_key
 
 
@@ -19,7 +28,7 @@ class DatabaseSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="TE_", extra="ignore")
 
-    database_url: str
+    database_url: DatabaseUrl
     """libpq connection string or URL of PostgreSQL 15+ or CockroachDB. Required."""
 
     db_isolation: Literal["read committed", "serializable"] = "read committed"
@@ -41,10 +50,10 @@ class ServiceSettings(DatabaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """Least level that is logged."""
 
-    metrics_addr: str = "127.0.0.1:0"
-    """host:port that serves /metrics; port 0 takes a free one, empty serves none."""
+    metrics_addr: MetricsAddress = "127.0.0.1:0"
+    """host:port that serves /metrics; port 0 takes a free one, no host is 127.0.0.1, empty serves none."""
 
-    advertise_addr: str | None = None
+    advertise_addr: AdvertisedAddress | None = None
     """host:port under which other services reach this one's internal port; default: this host's name and that port."""
 
     shutdown_timeout_sec: Annotated[
@@ -97,13 +106,13 @@ class ServiceSettings(DatabaseSettings):
 class ApiSettings(ServiceSettings):
     """Settings of taskexecutor-api."""
 
-    listen_addr: str = "0.0.0.0:50051"
+    listen_addr: ListenAddress = "0.0.0.0:50051"
     """host:port or unix:PATH of the public gRPC port, where Envoy connects."""
 
     db_pool_size: Annotated[int, Field(ge=1, le=500)] = 20
     """Database connections of this process."""
 
-    secret_encryption_key: SecretStr
+    secret_encryption_key: EncryptionKeys
     """Key ring for secrets at rest: `id:base64`, comma-separated, the first encrypts. Required."""
 
     api_key_cache_ttl_sec: Annotated[float, Field(ge=0, le=300)] = 5.0
@@ -119,7 +128,7 @@ class ApiSettings(ServiceSettings):
 class SchedulerSettings(ServiceSettings):
     """Settings of taskexecutor-scheduler."""
 
-    internal_listen_addr: str = "0.0.0.0:50052"
+    internal_listen_addr: ListenAddress = "0.0.0.0:50052"
     """host:port of the internal gRPC port (hints, health)."""
 
     db_pool_size: Annotated[int, Field(ge=1, le=500)] = 10
@@ -153,7 +162,7 @@ class SchedulerSettings(ServiceSettings):
 class DispatcherSettings(ServiceSettings):
     """Settings of taskexecutor-dispatcher."""
 
-    internal_listen_addr: str = "0.0.0.0:50053"
+    internal_listen_addr: ListenAddress = "0.0.0.0:50053"
     """host:port of the internal gRPC port (hints, health)."""
 
     db_pool_size: Annotated[int, Field(ge=1, le=500)] = 10
@@ -165,7 +174,7 @@ class DispatcherSettings(ServiceSettings):
     worker_poll_interval_ms: Annotated[int, Field(gt=0, le=60_000)] = 200
     """Longest sleep between two looks for work; hints wake it earlier."""
 
-    secret_encryption_key: SecretStr
+    secret_encryption_key: EncryptionKeys
     """Key ring for secrets at rest; the same as the api's. Required."""
 
     config_cache_ttl_sec: Annotated[float, Field(ge=0, le=3600)] = 60.0
@@ -174,7 +183,7 @@ class DispatcherSettings(ServiceSettings):
     secret_cache_ttl_sec: Annotated[float, Field(ge=0, le=3600)] = 300.0
     """How long a decrypted secret is used before it is read again; a rotation is announced besides."""
 
-    egress_allow: str = ""
+    egress_allow: EgressAllow = ""
     """Address ranges beyond the public internet that deliveries may reach: `loopback`, `private`, CIDRs; comma-separated."""
 
     http_client: Literal["httptools", "aiohttp"] = "httptools"
@@ -202,8 +211,38 @@ def load(settings: type[SettingsT]) -> SettingsT:
         return settings()
     except ValidationError as error:
         print("bad configuration:", file=sys.stderr)
-        for fault in error.errors(include_input=False):
-            name = "_".join(str(part) for part in fault["loc"])
-            name = name if name.startswith("TE_") else f"TE_{name.upper()}"
-            print(f"  {name}: {fault['msg'].removeprefix('Value error, ')}", file=sys.stderr)
+        for name, fault in faults_of(error).items():
+            print(f"  {name}: {fault}", file=sys.stderr)
         sys.exit(2)
+
+
+def faults_in(settings: type[BaseSettings], environment: Mapping[str, str]) -> dict[str, str]:
+    """What `load` would say in a process with this environment: variable -> fault, none when all is good."""
+
+    class Given(settings):  # type: ignore[misc, valid-type]  # a class that is known when this runs
+        @classmethod
+        def settings_customise_sources(
+            cls, settings_cls: Any, init_settings: Any, env_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
+        ) -> tuple[PydanticBaseSettingsSource]:
+            assert isinstance(env_settings, EnvSettingsSource)
+            env_settings.env_vars = {name.lower(): text for name, text in environment.items()}
+            return (env_settings,)
+
+    try:
+        Given()
+    except ValidationError as error:
+        return faults_of(error)
+    return {}
+
+
+def faults_of(error: ValidationError) -> dict[str, str]:
+    """Variable -> what is wrong with it, without its value."""
+    return {
+        _variable(fault["loc"]): fault["msg"].removeprefix("Value error, ")
+        for fault in error.errors(include_input=False)
+    }
+
+
+def _variable(field: tuple[int | str, ...]) -> str:
+    name = "_".join(str(part) for part in field)
+    return name if name.startswith("TE_") else f"TE_{name.upper()}"

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from prometheus_client import start_http_server
 
+from taskexecutor_common.config.addresses import metrics_address
+
 
 def serve_metrics(address: str) -> tuple[int | None, Callable[[], None]]:
     """Listens on host:port (port 0: a free one). Answers the port and a function that stops it.
@@ -13,8 +15,8 @@ def serve_metrics(address: str) -> tuple[int | None, Callable[[], None]]:
     An empty address serves none."""
     if not address:
         return None, lambda: None
-    host, _, port = address.rpartition(":")
-    server, thread = start_http_server(int(port), addr=host or "127.0.0.1")
+    host, port = metrics_address(address)
+    server, thread = start_http_server(port, addr=host)
 
     def stop() -> None:
         server.shutdown()

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from aiohappyeyeballs import AddrInfoType, start_connection
 from aiohttp.abc import AbstractResolver
 
-from taskexecutor_dispatcher.endpoints.egress import EgressPolicy
+from taskexecutor_common.egress import EgressPolicy
 
 # The pause before the next address is tried beside one that does not answer: RFC 8305, section 5.
 _HEAD_START_SEC = 0.25

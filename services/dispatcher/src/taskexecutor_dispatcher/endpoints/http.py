@@ -15,12 +15,12 @@ from functools import lru_cache
 from aiohttp.abc import AbstractResolver
 
 from taskexecutor_common.clock import Clock
+from taskexecutor_common.egress import EgressPolicy
 from taskexecutor_common.endpoint_types.base import DeliveryIdentity
 from taskexecutor_common.endpoint_types.http import HttpRequest
 from taskexecutor_dispatcher.endpoints.base import Outcome
 from taskexecutor_dispatcher.endpoints.checked_sockets import CheckedSockets
 from taskexecutor_dispatcher.endpoints.deadlines import Deadlines
-from taskexecutor_dispatcher.endpoints.egress import EgressPolicy
 from taskexecutor_dispatcher.endpoints.http_answers import Answer
 from taskexecutor_dispatcher.endpoints.http_connection import HttpConnection
 from taskexecutor_dispatcher.endpoints.http_connections import HttpConnections

@@ -29,11 +29,11 @@ from aiohttp.connector import AddrInfoType
 from yarl import URL
 
 from taskexecutor_common.clock import Clock
+from taskexecutor_common.egress import EgressPolicy
 from taskexecutor_common.endpoint_types.base import DeliveryIdentity
 from taskexecutor_common.endpoint_types.http import HttpRequest
 from taskexecutor_dispatcher.endpoints.base import Outcome
 from taskexecutor_dispatcher.endpoints.bodies import DRAINED_BYTES, KEPT_BYTES, Body, named_charset
-from taskexecutor_dispatcher.endpoints.egress import EgressPolicy
 from taskexecutor_dispatcher.endpoints.http_aiohttp_exchange import DeliveryRequest, Exchange
 from taskexecutor_dispatcher.endpoints.http_destinations import Origin, parse_url
 from taskexecutor_dispatcher.endpoints.http_failures import (

@@ -7,8 +7,8 @@ import socket
 import ssl
 from http import HTTPStatus
 
+from taskexecutor_common.egress import AddressRefused
 from taskexecutor_dispatcher.endpoints.base import DeliveryError, Outcome, own_shortage
-from taskexecutor_dispatcher.endpoints.egress import AddressRefused
 from taskexecutor_dispatcher.endpoints.http_destinations import Origin
 
 

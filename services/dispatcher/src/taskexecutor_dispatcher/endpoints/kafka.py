@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from aiohttp.abc import AbstractResolver
 from confluent_kafka import KafkaError, KafkaException
 
+from taskexecutor_common.egress import EgressPolicy
 from taskexecutor_common.endpoint_types.base import DeliveryIdentity
 from taskexecutor_common.endpoint_types.kafka import KafkaRequest
 from taskexecutor_dispatcher.endpoints.base import Outcome
 from taskexecutor_dispatcher.endpoints.deadlines import Deadlines
-from taskexecutor_dispatcher.endpoints.egress import EgressPolicy
 from taskexecutor_dispatcher.endpoints.kafka_brokers import BrokerGate
 from taskexecutor_dispatcher.endpoints.kafka_failures import (
     broker_error,

@@ -6,8 +6,8 @@ import socket
 
 from confluent_kafka import KafkaError
 
+from taskexecutor_common.egress import AddressRefused
 from taskexecutor_dispatcher.endpoints.base import DeliveryError, Outcome
-from taskexecutor_dispatcher.endpoints.egress import AddressRefused
 
 _TIMEOUTS = frozenset(
     {

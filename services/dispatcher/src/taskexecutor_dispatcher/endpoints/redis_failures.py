@@ -8,9 +8,9 @@ import ssl
 
 from redis.exceptions import InvalidResponse, RedisError, ResponseError
 
+from taskexecutor_common.egress import AddressRefused
 from taskexecutor_common.masking import CUT, Mask
 from taskexecutor_dispatcher.endpoints.base import DeliveryError, Outcome, own_shortage
-from taskexecutor_dispatcher.endpoints.egress import AddressRefused
 from taskexecutor_dispatcher.endpoints.redis_connections import NotConnected
 from taskexecutor_dispatcher.endpoints.redis_urls import RedisServer
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from aiohttp.abc import AbstractResolver
 from redis.exceptions import AskError, MovedError, RedisError
 
+from taskexecutor_common.egress import EgressPolicy
 from taskexecutor_common.endpoint_types.base import DeliveryIdentity
 from taskexecutor_common.endpoint_types.redis_stream import RedisStreamRequest
 from taskexecutor_dispatcher.endpoints.base import Outcome
 from taskexecutor_dispatcher.endpoints.checked_sockets import CheckedSockets
 from taskexecutor_dispatcher.endpoints.deadlines import Deadlines
-from taskexecutor_dispatcher.endpoints.egress import EgressPolicy
 from taskexecutor_dispatcher.endpoints.redis_connections import RedisConnections
 from taskexecutor_dispatcher.endpoints.redis_failures import (
     connection_error,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from taskexecutor_dispatcher.endpoints.egress import EgressPolicy
+from taskexecutor_common.egress import EgressPolicy
 
 # getaddrinfo blocks its thread for as long as a dead name server lets it. The event loop's own pool has about as many
 # threads as the machine has cores; with these, a handful of dead names does not stop the resolution of living ones.

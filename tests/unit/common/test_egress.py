@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskexecutor_dispatcher.endpoints.egress import AddressRefused, EgressPolicy
+from taskexecutor_common.egress import AddressRefused, EgressPolicy
 
 NOTHING = EgressPolicy.parse("")
 EVERYTHING = EgressPolicy.parse("loopback, private, 0.0.0.0/0, ::/0")
