@@ -315,6 +315,45 @@ async def test_a_hot_statement_compares_no_row_of_its_batch_with_all_others(
     assert {cte: rows for cte, rows in seen.items() if rows > 2 * HOT[name].rows} == {}
 
 
+OLD_REVISIONS = (
+    f"UPDATE endpoints SET revision = 51 WHERE endpoint_id = ANY ({FIRST_QUEUES})",
+    "INSERT INTO endpoint_references (namespace, kind, name, endpoint_id, revision, path)"
+    f" SELECT 'default', 'CONFIG', 'shop', q, revision, path FROM unnest({FIRST_QUEUES}) AS q,"
+    " generate_series(1, 51) AS revision, unnest(ARRAY['', 'a', 'b']) AS path",
+)
+CAN_MATTER = ROWS * 10 // QUEUES  # of the ten endpoints that refer to it, in each table
+
+
+@pytest.mark.parametrize("plan_cache_mode", ["force_custom_plan", "force_generic_plan"])
+async def test_who_needs_a_config_is_found_in_one_look_at_what_waits_however_many_revisions_named_it(
+    connection: psycopg.AsyncConnection[Any], plan_cache_mode: str
+) -> None:
+    statement, names = numbered(POSTGRES_STATEMENTS["find_referrers"])
+    values = {"namespace": "'default'", "kind": "'CONFIG'", "name": "'shop'"}
+    async with connection.transaction(force_rollback=True):
+        for statement_before in OLD_REVISIONS:
+            await connection.execute(statement_before)
+        await connection.execute(f"SET LOCAL plan_cache_mode = {plan_cache_mode}")
+        await connection.execute(f"PREPARE referrers AS {statement}")
+        try:
+            call = f"EXECUTE referrers({', '.join(values[name] for name in names)})"
+            cursor = await connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {call}")
+            ((explained,),) = await cursor.fetchall()
+        finally:
+            await connection.execute("DEALLOCATE referrers")
+    plan = explained[0]["Plan"]
+    seen: dict[str, float] = {}
+    for node in nodes(plan):
+        if node.get("Relation Name") in BIG | {"leases"} and "Scan" in node["Node Type"]:
+            rows = (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
+            seen[node["Relation Name"]] = seen.get(node["Relation Name"], 0) + rows
+    assert plan["Actual Rows"] == 10 * 3
+    assert seen["timers"] <= ROWS
+    assert seen["ready_queue"] <= CAN_MATTER
+    assert seen["leases"] <= 2 * BATCH
+    assert seen["executions"] <= 2 * CAN_MATTER + 2 * BATCH
+
+
 async def execute(url: str, *statements: str) -> None:
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
         for statement in statements:

@@ -441,7 +441,13 @@ for limits in ({"max_in_flight": 1.5}, {"max_in_flight": "many"}, {"circuit_brea
     invalid(said, f"of a wrong type: {limits}", "POST", "/endpoints", endpoint(flow_control=limits))
 
 # --- lists ---
-for target in (*LISTS, "/jobs/{job}/executions", "/jobs/{cron}/versions", "/executions/{execution}/logs"):
+for target in (
+    *LISTS,
+    "/jobs/{job}/executions",
+    "/jobs/{job}/versions",
+    "/jobs/{cron}/versions",
+    "/executions/{execution}/logs",
+):
     for limit in ("0", "201", "-1", "abc", "1.5"):
         invalid("limit", f"limit {limit}", "GET", f"{target}?limit={limit}")
     invalid("cursor", "a damaged cursor", "GET", f"{target}?cursor=abc")

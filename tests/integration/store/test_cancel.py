@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from uuid import UUID
 
+import pytest
+
+from taskexecutor_api.operations.cancel import cancel_execution
+from taskexecutor_common.errors import ExecutionNotCancellable
 from taskexecutor_common.model.state import ExecutionStatus
 from tests.support.engine import NAMESPACE, Engine, retrying, succeeded
 
@@ -28,6 +33,36 @@ async def test_what_runs_cannot_be_cancelled(engine: Engine) -> None:
     worker, claim = await engine.running()
     assert not await engine.executions.cancel(NAMESPACE, claim.execution_id)
     assert len(await worker.queue.finalise([succeeded(claim)])) == 1
+
+
+async def test_what_begins_to_wait_for_its_retry_while_it_is_cancelled_is_cancelled(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker, claim = await engine.running()
+    cancel = engine.executions.cancel
+
+    async def beside_the_end_of_an_attempt(namespace: str, execution_id: UUID) -> bool:
+        cancelled = await cancel(namespace, execution_id)
+        await worker.queue.finalise([retrying(claim, delay_ms=60_000)])
+        return cancelled
+
+    monkeypatch.setattr(engine.executions, "cancel", beside_the_end_of_an_attempt)
+    cancelled = await cancel_execution(engine.executions, NAMESPACE, claim.execution_id)
+    assert cancelled.status is ExecutionStatus.CANCELLED
+    assert await engine.waiting("timers") == []
+
+
+async def test_a_cancellation_that_always_comes_too_late_gives_up(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution_id = await engine.create_one(await engine.endpoint())
+
+    async def too_late(namespace: str, execution_id: UUID) -> bool:
+        return False
+
+    monkeypatch.setattr(engine.executions, "cancel", too_late)
+    with pytest.raises(ExecutionNotCancellable):
+        await cancel_execution(engine.executions, NAMESPACE, execution_id)
 
 
 async def test_of_a_cancellation_and_a_claim_at_once_one_wins(engine: Engine) -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from taskexecutor_common.errors import AmbiguousResult
+from taskexecutor_common.model.endpoint import EndpointType
 from taskexecutor_common.model.execution import Claim
 from taskexecutor_common.model.state import ExecutionStatus
 from taskexecutor_common.store.database import Database
@@ -160,7 +161,7 @@ async def change_config(engine: Engine, values: dict[str, int]) -> None:
 async def test_a_job_keeps_the_endpoint_revision_that_it_was_created_with(engine: Engine) -> None:
     endpoint = await engine.endpoint()
     await engine.create(endpoint)
-    assert await engine.endpoints.update(NAMESPACE, endpoint.name, engine.settings(timeout_ms=5))
+    assert await engine.endpoints.update(NAMESPACE, endpoint.name, EndpointType.HTTP, engine.settings(timeout_ms=5))
     assert (await engine.claim_one(endpoint, await engine.worker())).endpoint_revision == endpoint.revision
 
 

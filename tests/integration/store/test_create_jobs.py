@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 
+from taskexecutor_common.model.endpoint import EndpointType
 from taskexecutor_common.model.job import JobStatus
 from taskexecutor_common.model.state import ExecutionStatus
 from taskexecutor_common.store.database import Database
@@ -81,7 +82,7 @@ async def test_of_many_writers_of_one_key_at_once_one_wins(engine: Engine) -> No
 async def test_a_job_that_was_checked_against_an_older_endpoint_is_not_written(engine: Engine) -> None:
     endpoint = await engine.endpoint()
     job = engine.job(endpoint)
-    await engine.endpoints.update(NAMESPACE, endpoint.name, engine.settings())
+    await engine.endpoints.update(NAMESPACE, endpoint.name, EndpointType.HTTP, engine.settings())
     assert await engine.jobs.create_many([job]) == []
     assert await engine.jobs.find_by_key([job.dedup_hash]) == {}
 

@@ -5,14 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
+from uuid import UUID
 
+import orjson
+import psycopg
 import pytest
 
-from taskexecutor_common.model.endpoint import Circuit, CircuitBreaker, ClosedBy, FlowControl, RateLimit
+from taskexecutor_api.operations.pause_endpoint import pause_endpoint
+from taskexecutor_common.errors import EndpointNotFound
+from taskexecutor_common.model.endpoint import Circuit, CircuitBreaker, ClosedBy, EndpointType, FlowControl, RateLimit
 from taskexecutor_common.model.execution import AttemptResult, Claim, QueueState
 from taskexecutor_common.model.state import ExecutionStatus
 from taskexecutor_common.store.database import Database
+from taskexecutor_common.store.statements import POSTGRES_STATEMENTS
 from tests.support.engine import LOST, Engine, MadeEndpoint, Worker, failed, retrying, succeeded
+from tests.support.waiting import wait_until
 
 REST_MS = 60_000
 BREAKER = FlowControl(circuit_breaker=CircuitBreaker(failure_rate=0.5, minimum_attempts=4))
@@ -100,7 +107,7 @@ async def test_deliveries_begun_without_limits_are_not_counted(engine: Engine) -
     endpoint, worker = await limited(engine, 10, FlowControl())
     before = await claim(worker, endpoint, 2)
     settings = engine.settings(flow_control=FlowControl(max_in_flight=3))
-    assert await engine.endpoints.update("default", endpoint.name, settings)
+    assert await engine.endpoints.update("default", endpoint.name, EndpointType.HTTP, settings)
     assert len(await claim(worker, endpoint)) == 3
     await worker.queue.finalise([succeeded(each) for each in before])
     assert (await engine.flow(endpoint)).in_flight == 3
@@ -109,7 +116,7 @@ async def test_deliveries_begun_without_limits_are_not_counted(engine: Engine) -
 async def test_limits_that_are_taken_away_hold_nothing_back(engine: Engine) -> None:
     endpoint, worker = await limited(engine, 10, FlowControl(max_in_flight=1, rate_limit=RateLimit(0.001, 1)))
     (held,) = await claim(worker, endpoint)
-    assert await engine.endpoints.update("default", endpoint.name, engine.settings())
+    assert await engine.endpoints.update("default", endpoint.name, EndpointType.HTTP, engine.settings())
     assert len(await claim(worker, endpoint)) == 9
     await worker.queue.finalise([succeeded(held)])
     assert (await engine.flow(endpoint)).in_flight == 0
@@ -180,9 +187,72 @@ async def test_an_endpoint_without_a_row_can_be_paused_and_limited(engine: Engin
     await engine.rows("DELETE FROM endpoint_flow")
     await engine.flows.pause(paused.endpoint_id)
     settings = engine.settings(flow_control=FlowControl(max_in_flight=1))
-    assert await engine.endpoints.update("default", bounded.name, settings)
+    assert await engine.endpoints.update("default", bounded.name, EndpointType.HTTP, settings)
     claims = await worker.queue.claim({paused.endpoint_id: 5, bounded.endpoint_id: 5})
     assert [each.queue for each in claims] == [bounded.endpoint_id]
+
+
+async def test_a_pause_ends_with_its_endpoint_so_that_nothing_is_left_in_its_queue(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 0, FlowControl())
+    await engine.flows.pause(endpoint.endpoint_id)
+    for job in await engine.create(endpoint, 5):
+        assert await engine.executions.cancel("default", job.job_id)
+    assert await engine.endpoints.delete("default", endpoint.name) == (True, [])
+    assert [queue.opens_in_ms for queue in await worker.queue.find_waiting_queues()] == [0]
+    assert await claim(worker, endpoint) == []
+    assert await engine.waiting() == []
+
+
+async def test_a_job_that_was_created_beside_the_deletion_of_its_paused_endpoint_fires(
+    engine: Engine, database_url: str
+) -> None:
+    endpoint, worker = await limited(engine, 0, FlowControl())
+    await engine.flows.pause(endpoint.endpoint_id)
+    new = engine.job(endpoint)
+    parameters = {"region": "default", "jobs": orjson.dumps([new], default=bytes.hex).decode()}
+    # At READ COMMITTED whatever the mode: a serializable creation would be run again, and find no endpoint.
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as creator, creator.transaction():
+        await creator.execute(POSTGRES_STATEMENTS["create_jobs"].encode(), parameters)
+        assert await engine.endpoints.delete("default", endpoint.name) == (True, [])
+    assert [each.execution_id for each in await claim(worker, endpoint)] == [new.job_id]
+
+
+async def test_an_endpoint_that_is_deleted_is_not_paused(engine: Engine) -> None:
+    endpoint = await engine.endpoint()
+    assert await engine.endpoints.delete("default", endpoint.name) == (True, [])
+    assert not await engine.flows.pause(endpoint.endpoint_id)
+    assert (await engine.flow(endpoint)).paused_at is None
+
+
+async def test_a_pause_beside_a_deletion_waits_and_finds_nothing(engine: Engine, database_url: str) -> None:
+    endpoint = await engine.endpoint()
+    blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as other:
+        async with other.transaction():
+            await other.execute("UPDATE endpoints SET deleted_at = now()")
+            pausing = asyncio.create_task(engine.flows.pause(endpoint.endpoint_id))
+
+            async def waits() -> bool:
+                return pausing.done() or await engine.value(blocked) > 0
+
+            await wait_until(waits, what="the pause to wait")
+        assert not await pausing
+    assert (await engine.flow(endpoint)).paused_at is None
+
+
+async def test_whoever_pauses_what_is_deleted_meanwhile_is_told(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint = await engine.endpoint()
+    pause = engine.flows.pause
+
+    async def after_a_deletion(endpoint_id: UUID) -> bool:
+        await engine.endpoints.delete("default", endpoint.name)
+        return await pause(endpoint_id)
+
+    monkeypatch.setattr(engine.flows, "pause", after_a_deletion)
+    with pytest.raises(EndpointNotFound):
+        await pause_endpoint(engine.endpoints, engine.flows, "default", endpoint.name)
 
 
 # --- circuit breaker ---

@@ -18,6 +18,7 @@ _ENDPOINT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
 MAX_JSON_BYTES = 256 * 1024
 MAX_DEPTH = 30  # what the gateway carries is 32; deeper JSON reaches some clients and not others
 MAX_EXACT = 2**53
+_MAX_PATH_CHARS = 140  # even of emoji, it leaves room in an error for what is wrong with it (rpc/status.py)
 DEFAULT_PAGE = 50
 MAX_PAGE = 200
 
@@ -124,6 +125,7 @@ def to_object(struct: Struct, field: str) -> dict[str, Any]:
         return _object(struct, 1)
     except _Refused as refused:
         path = ".".join([field, *reversed(refused.way)])
+        path = path if len(path) <= _MAX_PATH_CHARS else path[: _MAX_PATH_CHARS - 1] + "…"
         raise InvalidRequest(f"{path}: {refused.why}", field=path) from None
 
 

@@ -123,12 +123,13 @@ class EndpointStore:
         found = await self.get(namespace, name)
         return found is not None and found.endpoint_id == endpoint_id
 
-    async def update(self, namespace: str, name: str, settings: EndpointSettings) -> bool:
-        """Writes the next revision; False: there is no such endpoint. Raises ReferencesMissing."""
+    async def update(self, namespace: str, name: str, endpoint_type: EndpointType, settings: EndpointSettings) -> bool:
+        """Writes the next revision; False: there is no such endpoint of this type, which `settings` were checked for (any
+        more: it may have been deleted, and its name taken by one of another type). Raises ReferencesMissing."""
 
         async def work(tx: Transaction) -> bool:
             locked = await tx.fetch_one("lock_endpoint", _Locked, namespace=namespace, name=name)
-            if locked is None:
+            if locked is None or locked.endpoint_type is not endpoint_type:
                 return False
             if missing := await lock_references(tx, namespace, settings.references):
                 raise ReferencesMissing(missing)
@@ -143,7 +144,8 @@ class EndpointStore:
     async def delete(self, namespace: str, name: str) -> tuple[bool, list[UUID]]:
         """Hides an endpoint that has no live job. Answers whether it was there, and some jobs that stand in the way.
 
-        A job may be created between the look and the hiding: it still fires, because its revision stays readable.
+        A job may be created between the look and the hiding: it still fires, because its revision stays readable and no
+        pause outlives the endpoint. What cancelled jobs left in its queue the next claim drops.
         """
 
         async def work(tx: Transaction) -> tuple[bool, list[UUID]]:
@@ -153,6 +155,7 @@ class EndpointStore:
             live = await tx.fetch_all("find_live_jobs_of_endpoint", _LiveJob, endpoint_id=locked.endpoint_id)
             if not live:
                 await tx.execute("hide_endpoint", endpoint_id=locked.endpoint_id)
+                await tx.execute("lift_pause", endpoint_id=locked.endpoint_id)
             return True, [row.job_id for row in live]
 
         return await self._db.run("delete_endpoint", work, repeatable=False)

@@ -20,9 +20,9 @@ class FlowStore:
         rows = await self._db.fetch_all("get_endpoint_flows", EndpointFlow, endpoint_ids=list(endpoint_ids))
         return {row.endpoint_id: row for row in rows}
 
-    async def pause(self, endpoint_id: UUID) -> None:
-        """Nothing is claimed for it from now on; what was paused before keeps its time."""
-        await self._db.execute("pause_endpoint", endpoint_id=endpoint_id)
+    async def pause(self, endpoint_id: UUID) -> bool:
+        """Nothing is claimed for it from now on; what was paused before keeps its time. False: it is deleted."""
+        return await self._db.execute("pause_endpoint", endpoint_id=endpoint_id) == 1
 
     async def resume(self, endpoint_id: UUID) -> None:
         """Ends a pause, closes the circuit, opens the tap."""

@@ -8,10 +8,12 @@ from taskexecutor_common.errors import ExecutionNotCancellable, ExecutionNotFoun
 from taskexecutor_common.ids import execution_id_text, job_id_text
 from taskexecutor_common.model.execution import Execution
 from taskexecutor_common.model.job import Job, Trigger
-from taskexecutor_common.model.state import ExecutionStatus
+from taskexecutor_common.model.state import WAITING, ExecutionStatus
 from taskexecutor_common.store.cron_jobs import CronJobStore
 from taskexecutor_common.store.executions import ExecutionStore
 from taskexecutor_common.store.jobs import JobStore
+
+_TRIES = 5  # each lost one to an attempt that began and ended meanwhile
 
 
 async def cancel_execution(store: ExecutionStore, namespace: str, execution_id: UUID) -> Execution:
@@ -19,14 +21,23 @@ async def cancel_execution(store: ExecutionStore, namespace: str, execution_id: 
 
     Raises ExecutionNotFound, ExecutionNotCancellable.
     """
-    await store.cancel(namespace, execution_id)
-    execution = await store.get(namespace, execution_id)
-    if execution is None:
-        raise ExecutionNotFound.named(execution_id_text(execution_id))
+    # An attempt may end within a try: it ran when it was to be cancelled, and waits for its retry when it is read.
+    for _ in range(_TRIES):
+        execution = await _try_to_cancel(store, namespace, execution_id)
+        if execution.status not in WAITING:
+            break
     if execution.status is not ExecutionStatus.CANCELLED:
         raise ExecutionNotCancellable(
             f"execution '{execution_id_text(execution_id)}' is {execution.status}; only what waits can be cancelled"
         )
+    return execution
+
+
+async def _try_to_cancel(store: ExecutionStore, namespace: str, execution_id: UUID) -> Execution:
+    await store.cancel(namespace, execution_id)
+    execution = await store.get(namespace, execution_id)
+    if execution is None:
+        raise ExecutionNotFound.named(execution_id_text(execution_id))
     return execution
 
 

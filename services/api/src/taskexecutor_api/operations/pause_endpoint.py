@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from taskexecutor_api.operations.find_endpoint import find_endpoint
+from taskexecutor_common.errors import EndpointNotFound
 from taskexecutor_common.model.endpoint import Endpoint
 from taskexecutor_common.rpc.hints import DispatcherHints
 from taskexecutor_common.store.endpoints import EndpointStore
@@ -12,8 +13,8 @@ from taskexecutor_common.store.flow import FlowStore
 async def pause_endpoint(endpoints: EndpointStore, flows: FlowStore, namespace: str, name: str) -> Endpoint:
     """Nothing more is claimed for the endpoint; what a dispatcher holds it delivers. Raises EndpointNotFound."""
     endpoint = await find_endpoint(endpoints, namespace, name)
-    # Deleted after this look it has no live job, and nothing is held back.
-    await flows.pause(endpoint.endpoint_id)
+    if not await flows.pause(endpoint.endpoint_id):
+        raise EndpointNotFound.named(name)  # deleted after that look
     return endpoint
 
 

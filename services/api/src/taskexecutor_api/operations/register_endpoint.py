@@ -67,7 +67,7 @@ async def update_endpoint(
     create_endpoint raises."""
     settings = await _settings(setup, namespace, wanted)
     try:
-        updated = await endpoints.update(namespace, name, settings)
+        updated = await endpoints.update(namespace, name, wanted.endpoint_type, settings)
     except ReferencesMissing as error:
         raise _missing(error.missing[0]) from error
     if not updated:

@@ -21,6 +21,7 @@ from taskexecutor_common.errors import InvalidRequest, JobNotFound, TaskExecutor
 from taskexecutor_common.ids import parse_id
 from taskexecutor_common.model.job import CatchUp, Job, JobStatus, Trigger
 from taskexecutor_common.rpc.calls import REQUEST_ID, Context
+from taskexecutor_common.rpc.status import shown_message
 from taskexecutor_common.store.cron_jobs import CronJobStore
 from taskexecutor_common.store.endpoints import EndpointStore
 from taskexecutor_common.store.executions import ExecutionStore
@@ -120,7 +121,7 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         for index, job in enumerate(request.jobs):
             result, item = results[index], response.items.add()
             if isinstance(result, TaskExecutorError):
-                item.error.code, item.error.message = result.reason, result.message
+                item.error.code, item.error.message = result.reason, shown_message(result)
             else:
                 _write_result(item.job, result, job)
         return response
@@ -142,10 +143,10 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         """See job.proto."""
         limit = page_size(request)
         job = await self._find(request.job_id)
-        if job.trigger_type is not Trigger.CRON:
-            return pb.ListJobVersionsResponse(items=[convert.job(job)])
         filters = [namespace(), job.root_job_id]
         (before,) = pages.read_cursor(request, "job-versions", filters, pages.number) or (pages.LARGEST_NUMBER,)
+        if job.trigger_type is not Trigger.CRON:
+            return pb.ListJobVersionsResponse(items=[convert.job(job)])
         rows = await self._cron_jobs.list_versions(namespace(), job.root_job_id, before, limit + 1)
         page, cursor = pages.cut(rows, limit, lambda row: (row.version,), "job-versions", filters)
         return pb.ListJobVersionsResponse(items=map(convert.job, page), cursor=cursor)

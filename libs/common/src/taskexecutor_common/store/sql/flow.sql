@@ -23,10 +23,21 @@ WHERE f.endpoint_id = %(endpoint_id)s::uuid
 RETURNING f.endpoint_id;
 
 -- name: pause_endpoint
+-- No row back: it is deleted, and nobody could resume it. The lock makes a deletion that is under way come first or after.
 -- An api of the version before makes endpoints without a row here.
-INSERT INTO endpoint_flow (endpoint_id, paused_at) VALUES (%(endpoint_id)s::uuid, now())
+WITH p AS MATERIALIZED (
+    SELECT p.endpoint_id FROM endpoints AS p WHERE p.endpoint_id = %(endpoint_id)s::uuid AND p.deleted_at IS NULL FOR UPDATE
+)
+INSERT INTO endpoint_flow (endpoint_id, paused_at) SELECT p.endpoint_id, now() FROM p
 ON CONFLICT (endpoint_id) DO UPDATE SET paused_at = coalesce(endpoint_flow.paused_at, excluded.paused_at)
 RETURNING endpoint_id;
+
+-- name: lift_pause
+-- Of an endpoint that is being deleted: nobody could resume it. A circuit and a Retry-After end by themselves.
+UPDATE endpoint_flow AS f
+SET paused_at = NULL
+WHERE f.endpoint_id = %(endpoint_id)s::uuid AND f.paused_at IS NOT NULL
+RETURNING f.endpoint_id;
 
 -- name: resume_endpoint
 UPDATE endpoint_flow AS f

@@ -182,6 +182,7 @@ WHERE p.endpoint_id = %(endpoint_id)s::uuid AND p.revision = %(revision)s::integ
 RETURNING p.endpoint_id;
 
 -- name: hide_endpoint
+-- What cancelled jobs left in its queue, and a job that was created meanwhile, are claimed yet: see lift_pause.
 UPDATE endpoints AS p
 SET deleted_at = now()
 WHERE p.endpoint_id = %(endpoint_id)s::uuid AND p.deleted_at IS NULL
@@ -221,25 +222,43 @@ LIMIT %(page)s::bigint;
 
 -- name: find_referrers
 -- Endpoints whose current revision, or an older one that a live job still uses, refers to something.
-SELECT DISTINCT p.name AS endpoint, f.path
-FROM endpoint_references AS f
-JOIN endpoints AS p ON p.endpoint_id = f.endpoint_id AND p.deleted_at IS NULL
-WHERE f.namespace = %(namespace)s::text AND f.kind = %(kind)s::text AND f.name = %(name)s::text
-    AND (f.revision = p.revision
-        OR EXISTS (
-            SELECT 1 FROM cron_jobs AS c
-            JOIN jobs AS j ON j.job_id = c.job_id
-            WHERE c.endpoint_id = f.endpoint_id AND c.status = 'ACTIVE' AND j.endpoint_revision = f.revision)
-        OR EXISTS (
-            SELECT 1 FROM executions AS e
-            WHERE e.completed_at IS NULL AND e.endpoint_revision = f.revision AND e.execution_id IN (
-                SELECT r.execution_id FROM ready_queue AS r WHERE r.queue = f.endpoint_id
-                UNION ALL
-                SELECT t.execution_id FROM timers AS t WHERE t.queue = f.endpoint_id
-                UNION ALL
-                SELECT l.execution_id FROM leases AS l
-                JOIN executions AS h ON h.execution_id = l.execution_id AND h.queue = f.endpoint_id)))
-ORDER BY p.name, f.path
+-- Timers have no index by endpoint: all of them are read, and once, however many revisions and endpoints are asked about. Hence
+-- the lists on PostgreSQL, where a join might read them again for each endpoint if it believes that there are few.
+WITH named AS MATERIALIZED (
+    SELECT p.name AS endpoint, f.path, f.endpoint_id, f.revision, f.revision = p.revision AS is_current
+    FROM endpoint_references AS f
+    JOIN endpoints AS p ON p.endpoint_id = f.endpoint_id AND p.deleted_at IS NULL
+    WHERE f.namespace = %(namespace)s::text AND f.kind = %(kind)s::text AND f.name = %(name)s::text
+), old AS MATERIALIZED (
+    SELECT DISTINCT n.endpoint_id FROM named AS n WHERE NOT n.is_current
+), waiting AS MATERIALIZED (
+    SELECT r.execution_id FROM ready_queue AS r
+    WHERE r.queue IN (SELECT o.endpoint_id FROM old AS o)
+    -- postgres: WHERE r.queue = ANY (ARRAY(SELECT o.endpoint_id FROM old AS o))
+    UNION ALL
+    SELECT t.execution_id FROM timers AS t
+    WHERE t.queue IN (SELECT o.endpoint_id FROM old AS o)
+    -- postgres: WHERE t.queue = ANY (ARRAY(SELECT o.endpoint_id FROM old AS o))
+    UNION ALL
+    SELECT l.execution_id FROM leases AS l
+), live AS MATERIALIZED (
+    SELECT e.queue AS endpoint_id, e.endpoint_revision AS revision
+    FROM waiting AS w
+    JOIN executions AS e ON e.execution_id = w.execution_id
+    -- postgres: JOIN executions AS e ON e.execution_id = ANY (ARRAY[w.execution_id])
+    WHERE e.completed_at IS NULL
+    UNION
+    SELECT c.endpoint_id, j.endpoint_revision
+    FROM cron_jobs AS c
+    JOIN jobs AS j ON j.job_id = c.job_id
+    -- postgres: JOIN jobs AS j ON j.job_id = ANY (ARRAY[c.job_id])
+    WHERE c.status = 'ACTIVE' AND c.endpoint_id IN (SELECT o.endpoint_id FROM old AS o)
+    -- postgres: WHERE c.status = 'ACTIVE' AND c.endpoint_id = ANY (ARRAY(SELECT o.endpoint_id FROM old AS o))
+)
+SELECT DISTINCT n.endpoint, n.path
+FROM named AS n
+WHERE n.is_current OR (n.endpoint_id, n.revision) IN (SELECT v.endpoint_id, v.revision FROM live AS v)
+ORDER BY n.endpoint, n.path
 LIMIT 100;
 
 -- name: ensure_api_key
