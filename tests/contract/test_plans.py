@@ -33,6 +33,7 @@ WORKER = "00000000-0000-0000-0000-00000000000a"
 
 QUEUE = "lpad(to_hex(n % {queues} + 1), 32, '0')::uuid"
 EXECUTION = "('e' || lpad(to_hex(n), 31, '0'))::uuid"
+READY_AT = "timestamptz '2026-01-01' - n * interval '1 ms'"
 LEASED = "('f' || lpad(to_hex(n), 31, '0'))::uuid"
 FILL = (
     "INSERT INTO endpoints (endpoint_id, namespace, name, endpoint_type, revision)"
@@ -46,14 +47,15 @@ FILL = (
     " root_job_id, dedup_hash, input, cron_expression, cron_timezone, catch_up)"
     " SELECT {execution}, 'default', 0, {queue}, 'e', 'HTTP', 1, 'IMMEDIATE', {execution},"
     " decode(md5(n::text), 'hex'), '{{\"n\": 1}}', '* * * * *', 'UTC', 'ALL' FROM {n}",
-    "INSERT INTO executions (execution_id, job_id, namespace, lane, queue, endpoint_revision, timeout_ms, status)"
-    " SELECT {execution}, {execution}, 'default', 0, {queue}, 1, 1000, 'QUEUED' FROM {n}",
+    "INSERT INTO executions (execution_id, job_id, namespace, lane, queue, endpoint_revision, timeout_ms, status,"
+    " run_at, created_at)"
+    " SELECT {execution}, {execution}, 'default', 0, {queue}, 1, 1000, 'QUEUED', {ready_at}, {ready_at} FROM {n}",
     "INSERT INTO executions (execution_id, job_id, namespace, lane, queue, endpoint_revision, timeout_ms, status,"
     " attempt_count, max_attempts, worker_id, started_at)"
     " SELECT {leased}, {execution}, 'default', 0, {queue}, 1, 1000, 'RUNNING', 1, 3, '{worker}', now()"
     " FROM {n} WHERE n <= 2 * {batch}",
     "INSERT INTO leases SELECT '{worker}', {leased}, 1, now() - interval '1 hour', {queue} FROM {n} WHERE n <= 2 * {batch}",
-    "INSERT INTO ready_queue SELECT {queue}, 0, 1, now() - n * interval '1 ms', {execution} FROM {n}",
+    "INSERT INTO ready_queue SELECT {queue}, 0, 1, {ready_at}, {execution} FROM {n}",
     "INSERT INTO timers SELECT 0, now() + (n - 2000) * interval '1 s', {execution}, {queue}, 1 FROM {n}",
     "INSERT INTO cron_jobs (job_id, lane, endpoint_id, next_run_at)"
     " SELECT {execution}, 0, {queue}, now() + (n - 2000) * interval '1 s' FROM {n}",
@@ -65,6 +67,7 @@ def filled(statement: str) -> str:
     return statement.format(
         queue=QUEUE.format(queues=QUEUES),
         execution=EXECUTION,
+        ready_at=READY_AT,
         leased=LEASED,
         worker=WORKER,
         batch=BATCH,
@@ -133,6 +136,9 @@ HOT = {
     "reclaim_leases": Hot({"slack_ms": "5000", "error": "'{}'", "log_message": "'lost'"}, rows=2 * BATCH),
     "find_waiting_queues": Hot({}, rows=QUEUES),
     "look_at_queues": Hot({"queues": FIRST_QUEUES}, rows=10),
+    "cancel_execution": Hot(
+        {"execution_id": f"(SELECT {EXECUTION} FROM (SELECT {ROWS // 2} AS n) AS x)", "namespace": "'default'"}, rows=1
+    ),
     "create_jobs": Hot({"region": "'default'", "jobs": NEW_JOBS}, rows=BATCH),
     "create_jobs_kept": Hot({"region": "'default'", "jobs": NEW_JOBS}, rows=BATCH, kept_plan_of="create_jobs"),
     "promote_timers_kept": Hot({"lane": "0", "ahead_ms": "100"}, rows=500, kept_plan_of="promote_timers"),

@@ -47,8 +47,25 @@ async def test_a_retry_waits_among_the_timers_for_its_delay(engine: Engine) -> N
 async def test_a_result_is_recorded_once(engine: Engine) -> None:
     worker, claim = await engine.running()
     await worker.queue.finalise([succeeded(claim)])
-    assert await worker.queue.finalise([failed(claim)]) == []
+    await worker.queue.finalise([failed(claim)])
     assert await engine.status(claim.execution_id) is ExecutionStatus.SUCCESS
+    assert await engine.attempts(claim.execution_id) == [(1, "SUCCESS", None)]
+
+
+async def test_what_was_recorded_before_counts_as_done(engine: Engine) -> None:
+    """The call that recorded it failed before it could say so."""
+    worker, claim = await engine.running()
+    await worker.queue.finalise([succeeded(claim)])
+    (done,) = await worker.queue.finalise([succeeded(claim)])
+    assert (done.execution_id, done.status) == (claim.execution_id, ExecutionStatus.SUCCESS)
+
+
+async def test_what_was_recorded_of_a_lost_worker_does_not_count_as_done(engine: Engine) -> None:
+    worker, claim = await engine.running()
+    await engine.leases_run_out()
+    await engine.instances.reclaim(LOST)
+    assert await engine.attempts(claim.execution_id) == [(1, "FAILED", "WORKER_LOST")]
+    assert await worker.queue.finalise([retrying(claim)]) == []
 
 
 async def test_a_worker_that_lost_its_claim_changes_nothing(engine: Engine) -> None:
@@ -80,7 +97,7 @@ async def test_an_older_attempt_of_the_same_worker_changes_nothing(engine: Engin
     await engine.promote()
     (again,) = await worker.queue.claim({claim.queue: 1})
     assert again.attempt_count == 2
-    assert await worker.queue.finalise([succeeded(claim)]) == []
+    await worker.queue.finalise([succeeded(claim)])
     assert await engine.status(claim.execution_id) is ExecutionStatus.RUNNING
     assert await engine.count("leases") == 1
 
@@ -90,7 +107,10 @@ async def test_a_lost_claim_in_a_batch_does_not_hold_up_the_others(engine: Engin
     await engine.create(endpoint, 3)
     worker = await engine.worker()
     claims = await worker.queue.claim({endpoint.endpoint_id: 3})
-    await worker.queue.finalise([succeeded(claims[0])])
+    await engine.rows(
+        "UPDATE leases SET expires_at = now() - interval '1 hour' WHERE execution_id = %s", claims[0].execution_id
+    )
+    await engine.instances.reclaim(LOST)
     done = await worker.queue.finalise([succeeded(claim) for claim in claims])
     assert {d.execution_id for d in done} == {claim.execution_id for claim in claims[1:]}
 
@@ -118,14 +138,13 @@ async def test_a_result_without_an_answer_is_recorded_once(
 async def test_a_result_without_an_answer_whose_claim_was_lost_counts_as_lost(
     engine: Engine, far_db: Database, line: Line
 ) -> None:
-    """Another worker's record of the attempt must not be taken for one's own."""
+    """The reclaimer's record of the attempt must not be taken for one's own."""
     worker = await engine.worker(far_db)
     endpoint = await engine.endpoint(max_attempts=1)
     await engine.create(endpoint)
     claim = await engine.claim_one(endpoint, worker)
     await engine.leases_run_out()
     await engine.instances.reclaim(LOST)
-    await engine.rows("UPDATE attempts SET worker_id = gen_random_uuid()")
     line.plan(Cut.AFTER_COMMIT)
     assert await worker.queue.finalise([succeeded(claim)]) == []
     assert await engine.status(claim.execution_id) is ExecutionStatus.FAILED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import timedelta
 from uuid import UUID
 
 import orjson
@@ -76,7 +77,8 @@ async def test_a_lost_result_makes_no_room_twice(engine: Engine) -> None:
     endpoint, worker = await limited(engine, 10, FlowControl(max_in_flight=3))
     (first, *_) = await claim(worker, endpoint)
     await worker.queue.finalise([succeeded(first)])
-    assert await worker.queue.finalise([succeeded(first)]) == []
+    (again,) = await worker.queue.finalise([succeeded(first)])
+    assert again.counted_for is None
     assert (await engine.flow(endpoint)).in_flight == 2
 
 
@@ -195,8 +197,10 @@ async def test_an_endpoint_without_a_row_can_be_paused_and_limited(engine: Engin
 async def test_a_pause_ends_with_its_endpoint_so_that_nothing_is_left_in_its_queue(engine: Engine) -> None:
     endpoint, worker = await limited(engine, 0, FlowControl())
     await engine.flows.pause(endpoint.endpoint_id)
-    for job in await engine.create(endpoint, 5):
-        assert await engine.executions.cancel("default", job.job_id)
+    execution_id = await engine.create_one(endpoint, run_at=await engine.now() + timedelta(hours=1))
+    await engine.timers_come_due()
+    await engine.promote()
+    assert await engine.executions.cancel("default", execution_id)  # which leaves what was promoted late
     assert await engine.endpoints.delete("default", endpoint.name) == (True, [])
     assert [queue.opens_in_ms for queue in await worker.queue.find_waiting_queues()] == [0]
     assert await claim(worker, endpoint) == []
@@ -343,6 +347,35 @@ async def test_what_was_sent_before_the_circuit_opened_does_not_close_it(engine:
     assert (await engine.flow(endpoint)).circuit is Circuit.OPEN
 
 
+@pytest.mark.parametrize("late", [retrying, succeeded])
+async def test_what_was_sent_before_the_circuit_opened_does_not_decide_for_the_probe(engine: Engine, late) -> None:
+    endpoint, worker = await limited(engine, 20, BREAKER)
+    *failing, held = await claim(worker, endpoint, 5)
+    await worker.queue.finalise(at_fault(failing))
+    await engine.closed_for_long_enough(endpoint)
+    assert await claim(worker, endpoint) == [], "the probe waits for what was sent before"
+    result = late(held)
+    await worker.queue.finalise([replace(result, is_receivers_fault=result.error is not None)])
+    assert (await engine.flow(endpoint)).circuit is Circuit.HALF_OPEN
+    (probe,) = await claim(worker, endpoint)
+    await worker.queue.finalise([succeeded(probe)])
+    assert (await engine.flow(endpoint)).circuit is Circuit.CLOSED
+
+
+async def test_what_was_sent_before_the_circuit_opened_does_not_outvote_the_probe_of_its_batch(engine: Engine) -> None:
+    """Deliveries that were begun before the endpoint had limits are not counted: the probe goes out beside them."""
+    endpoint, worker = await limited(engine, 20, FlowControl())
+    (held,) = await claim(worker, endpoint, 1)
+    assert await engine.endpoints.update(
+        "default", endpoint.name, EndpointType.HTTP, engine.settings(flow_control=BREAKER)
+    )
+    await worker.queue.finalise(at_fault(await claim(worker, endpoint, 4)))
+    await engine.closed_for_long_enough(endpoint)
+    (probe,) = await claim(worker, endpoint)
+    await worker.queue.finalise([*at_fault([held]), succeeded(probe)])
+    assert (await engine.flow(endpoint)).circuit is Circuit.CLOSED
+
+
 async def test_a_resumed_endpoint_sends_through_what_was_an_open_circuit(engine: Engine) -> None:
     endpoint, worker = await opened(engine)
     await engine.flows.resume(endpoint.endpoint_id)
@@ -378,6 +411,45 @@ async def test_a_shorter_rest_does_not_cut_a_longer_one_short(engine: Engine) ->
     until = (await engine.flow(endpoint)).closed_until
     await worker.queue.finalise([replace(retrying(second), close_ms=1)])
     assert (await engine.flow(endpoint)).closed_until == until
+
+
+DAY_MS = 86_400_000
+
+
+async def test_a_short_rest_does_not_take_an_open_circuits_time_for_its_own(engine: Engine) -> None:
+    breaker = replace(BREAKER, circuit_breaker=CircuitBreaker(failure_rate=0.5, minimum_attempts=4, open_ms=DAY_MS))
+    endpoint, worker = await limited(engine, 20, breaker)
+    *failing, held = await claim(worker, endpoint, 5)
+    await worker.queue.finalise(at_fault(failing))
+    await worker.queue.finalise([replace(retrying(held), close_ms=1000, is_counted=False)])
+    assert (await engine.flow(endpoint)).closed_by is ClosedBy.CIRCUIT
+    assert await engine.endpoints.update("default", endpoint.name, EndpointType.HTTP, engine.settings())
+    assert (await engine.flow(endpoint)).closed_until is None
+    assert len(await claim(worker, endpoint)) == 15
+
+
+@pytest.mark.parametrize("is_one_batch", [False, True], ids=["before", "together"])
+async def test_a_circuit_that_opens_in_a_long_rest_does_not_take_its_time_for_its_own(
+    engine: Engine, is_one_batch: bool
+) -> None:
+    endpoint, worker = await limited(engine, 20, BREAKER)
+    *failing, held = await claim(worker, endpoint, 5)
+    rest = [replace(retrying(held), close_ms=DAY_MS, is_counted=False)]
+    for batch in [[*rest, *at_fault(failing)]] if is_one_batch else [rest, at_fault(failing)]:
+        await worker.queue.finalise(batch)
+    flow = await engine.flow(endpoint)
+    assert (flow.circuit, flow.closed_by) == (Circuit.OPEN, ClosedBy.RETRY_AFTER)
+    assert await engine.endpoints.update("default", endpoint.name, EndpointType.HTTP, engine.settings())
+    assert (await engine.flow(endpoint)).closed_until == flow.closed_until
+    assert await claim(worker, endpoint) == []
+
+
+async def test_a_long_rest_outlasts_the_open_circuit_that_it_comes_to(engine: Engine) -> None:
+    endpoint, worker = await limited(engine, 20, BREAKER)
+    *failing, held = await claim(worker, endpoint, 5)
+    await worker.queue.finalise(at_fault(failing))
+    await worker.queue.finalise([replace(retrying(held), close_ms=DAY_MS, is_counted=False)])
+    assert (await engine.flow(endpoint)).closed_by is ClosedBy.RETRY_AFTER
 
 
 async def test_a_rest_does_not_count_against_the_circuit(engine: Engine) -> None:

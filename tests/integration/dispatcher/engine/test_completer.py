@@ -8,12 +8,15 @@ from datetime import datetime
 
 from taskexecutor_common.model.execution import Claim
 from taskexecutor_common.model.state import ExecutionStatus
+from taskexecutor_common.observability.metrics import CLAIMS_LOST, EXECUTIONS_ENDED
 from taskexecutor_common.store.database import Database
 from taskexecutor_dispatcher.completer import Completer
 from tests.support.engine import LOST, Engine, Worker, retrying, succeeded
+from tests.support.faulty_database import Fault, Faults, FaultyDatabase
 from tests.support.line import Line
 from tests.support.waiting import wait_until
 
+SUCCEEDED = EXECUTIONS_ENDED.labels(status=ExecutionStatus.SUCCESS.value)
 NUL = {"body": "\0"}  # what PostgreSQL's jsonb cannot hold
 
 
@@ -98,6 +101,28 @@ async def test_the_scheduler_is_told_when_the_earliest_retry_is_due(engine: Engi
     await completer.start()
     await completer.stop()
     assert told == [await engine.value("SELECT min(fire_at) FROM timers")]
+
+
+async def test_results_whose_answers_are_lost_again_and_again_are_not_taken_for_lost_claims(
+    engine: Engine, database_url: str, isolation: str
+) -> None:
+    lost = Faults(1, 1.0, {Fault.LOST_AFTER}, only=["finalise_executions", "find_recorded_attempts"])
+    db = FaultyDatabase(database_url, lost, pool_size=2, application_name="faulty", isolation=isolation)
+    await db.open()
+    worker, claims = await claimed(engine, 5, db)
+    claims_lost, succeeded_before = CLAIMS_LOST._value.get(), SUCCEEDED._value.get()
+    completer = a_completer(worker)
+    for claim in claims:
+        completer.put(succeeded(claim))
+    await completer.start()
+    await wait_until(completer.problem)
+    db.faults = Faults(1, 0.0)
+    await wait_until(lambda: not completer.backlog)
+    await completer.stop()
+    await db.close()
+    assert await written(engine, claims)
+    assert CLAIMS_LOST._value.get() == claims_lost
+    assert SUCCEEDED._value.get() == succeeded_before + 5
 
 
 async def test_a_result_whose_claim_was_lost_is_dropped(engine: Engine) -> None:

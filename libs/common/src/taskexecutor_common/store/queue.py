@@ -10,7 +10,6 @@ from uuid import UUID
 
 import orjson
 
-from taskexecutor_common.errors import AmbiguousResult
 from taskexecutor_common.model.execution import AttemptResult, Claim, Finalised, QueueState
 from taskexecutor_common.observability import metrics
 from taskexecutor_common.store.database import SMALL_BATCH, Database
@@ -73,38 +72,29 @@ class QueueStore:
     async def finalise(self, results: Sequence[AttemptResult]) -> list[Finalised]:
         """Records results in one statement; those that do not come back had lost their claim.
 
-        A lost answer is settled by looking for the attempts: what is recorded by this worker counts as done, the rest is
-        written again.
+        What this worker has recorded before counts as done: where an answer was lost, here or in a call that failed, the
+        results are written again, and what is recorded meets the statement's guard no more.
         """
         started = time.perf_counter()
-        pending = list(results)
-        settled: list[Finalised] = []
-        while True:
-            try:
-                settled += await self._finalise_once(pending)
-                break
-            except AmbiguousResult:
-                recorded = await self._find_recorded(pending)
-                settled += [
-                    Finalised(r.execution_id, r.attempt_number, r.next_status, None, None, None, None)
-                    for r in pending
-                    if (r.execution_id, r.attempt_number) in recorded
-                ]
-                pending = [r for r in pending if (r.execution_id, r.attempt_number) not in recorded]
-        metrics.FINALISE_SECONDS.observe(time.perf_counter() - started)
-        metrics.FINALISE_BATCH.observe(len(results))
-        return settled
-
-    async def _finalise_once(self, results: Sequence[AttemptResult]) -> list[Finalised]:
-        return await self._db.fetch_all(
+        done = await self._db.fetch_all(
             "finalise_executions",
             Finalised,
             worker_id=self._worker_id,
             # One document: psycopg needs eight times as long for ten arrays of this.
             results=orjson.dumps(results).decode(),
-            repeatable=False,
             small=len(results) <= SMALL_BATCH,
         )
+        answered = {(each.execution_id, each.attempt_number) for each in done}
+        if unanswered := [r for r in results if (r.execution_id, r.attempt_number) not in answered]:
+            recorded = await self._find_recorded(unanswered)
+            done += [
+                Finalised(r.execution_id, r.attempt_number, r.next_status, None, None, None, None)
+                for r in unanswered
+                if (r.execution_id, r.attempt_number) in recorded
+            ]
+        metrics.FINALISE_SECONDS.observe(time.perf_counter() - started)
+        metrics.FINALISE_BATCH.observe(len(results))
+        return done
 
     async def _find_recorded(self, results: Sequence[AttemptResult]) -> set[tuple[UUID, int]]:
         rows = await self._db.fetch_all(

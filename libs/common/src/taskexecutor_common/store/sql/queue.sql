@@ -133,12 +133,17 @@ WITH r AS MATERIALIZED (
     -- What the batch says of each endpoint.
     SELECT d.queue, coalesce((SELECT x.freed FROM room AS x WHERE x.counted_for = d.queue), 0) AS freed, max(d.close_ms) AS close_ms,
         (count(*) FILTER (WHERE d.attempt_status = 'SUCCESS'))::integer AS successes,
-        (count(*) FILTER (WHERE d.is_receivers_fault))::integer AS failures
+        (count(*) FILTER (WHERE d.is_receivers_fault))::integer AS failures,
+        max(d.started_at) FILTER (WHERE d.attempt_status = 'SUCCESS') AS success_sent_at,
+        max(d.started_at) FILTER (WHERE d.is_receivers_fault) AS failure_sent_at
     FROM done AS d
     GROUP BY d.queue
 ), flows AS MATERIALIZED (
     -- Locked in the order of their ids, so that two dispatchers with the same endpoints wait in line and not for each other.
-    SELECT f.endpoint_id, f.circuit, f.failure_rate, f.minimum_attempts, f.closed_until, n.freed, n.close_ms, n.successes, n.failures,
+    SELECT f.endpoint_id, f.circuit, f.failure_rate, f.minimum_attempts, n.freed, n.successes, n.failures,
+        f.circuit = 'OPEN' AND coalesce(n.success_sent_at >= f.closed_until, false) AS has_probe_arrived,
+        f.circuit = 'OPEN' AND coalesce(n.failure_sent_at >= f.closed_until, false) AS has_probe_failed,
+        now() + n.close_ms * interval '1 millisecond' AS rest_until, now() + f.open_ms * interval '1 millisecond' AS circuit_until,
         f.window_started_at > now() - f.window_ms * interval '1 millisecond' AS is_same_window, f.window_attempts, f.window_failures
     FROM news AS n
     JOIN endpoint_flow AS f ON f.endpoint_id = n.queue
@@ -147,16 +152,17 @@ WITH r AS MATERIALIZED (
     ORDER BY n.queue
     FOR UPDATE OF f
 ), sums AS (
-    SELECT x.endpoint_id, x.circuit = 'OPEN' AS was_open, x.circuit = 'OPEN' AND x.closed_until <= now() AS was_probing,
-        x.failure_rate, x.minimum_attempts, x.freed, x.close_ms, x.successes, x.failures, x.is_same_window,
+    SELECT x.endpoint_id, x.circuit = 'OPEN' AS was_open, x.has_probe_arrived, x.has_probe_failed, x.failure_rate,
+        x.minimum_attempts, x.freed, x.rest_until, x.circuit_until, x.failures, x.is_same_window,
         CASE WHEN x.is_same_window THEN x.window_attempts ELSE 0 END + x.successes + x.failures AS attempts,
         CASE WHEN x.is_same_window THEN x.window_failures ELSE 0 END + x.failures AS failed
     FROM flows AS x
 ), verdicts AS MATERIALIZED (
-    -- While the circuit is open, what comes in was sent before; once its time is over, one probe decides.
-    SELECT s.endpoint_id, s.freed, s.close_ms, s.is_same_window, s.attempts, s.failed,
-        s.was_probing AND s.successes > 0 AND s.failures = 0 AS heals,
-        CASE WHEN s.was_open THEN s.was_probing AND s.failures > 0
+    -- Of an open circuit the probe decides, which was sent after its time was over; what was sent before, however late it ends,
+    -- says nothing.
+    SELECT s.endpoint_id, s.freed, s.rest_until, s.circuit_until, s.is_same_window, s.attempts, s.failed,
+        s.has_probe_arrived AND NOT s.has_probe_failed AS heals,
+        CASE WHEN s.was_open THEN s.has_probe_failed
             ELSE s.attempts >= s.minimum_attempts AND s.failed >= s.failure_rate * s.attempts AND s.failures > 0 END AS trips
     FROM sums AS s
 ), judged AS (
@@ -166,9 +172,10 @@ WITH r AS MATERIALIZED (
         window_started_at = CASE WHEN v.is_same_window AND NOT v.heals THEN f.window_started_at ELSE now() END,
         window_attempts = CASE WHEN v.trips OR v.heals THEN 0 ELSE v.attempts END,
         window_failures = CASE WHEN v.trips OR v.heals THEN 0 ELSE v.failed END,
-        closed_until = greatest(f.closed_until, CASE WHEN v.trips THEN now() + f.open_ms * interval '1 millisecond' END,
-            now() + v.close_ms * interval '1 millisecond'),
-        closed_by = CASE WHEN v.trips THEN 'CIRCUIT' WHEN v.close_ms IS NULL THEN f.closed_by ELSE 'RETRY_AFTER' END
+        -- Whoever closes it the longest is who has closed it.
+        closed_until = greatest(f.closed_until, v.rest_until, CASE WHEN v.trips THEN v.circuit_until END),
+        closed_by = CASE greatest(f.closed_until, v.rest_until, CASE WHEN v.trips THEN v.circuit_until END)
+            WHEN f.closed_until THEN f.closed_by WHEN v.rest_until THEN 'RETRY_AFTER' WHEN v.circuit_until THEN 'CIRCUIT' END
     FROM verdicts AS v
     WHERE f.endpoint_id = v.endpoint_id
     -- postgres: WHERE f.endpoint_id = ANY (ARRAY[v.endpoint_id])
@@ -199,12 +206,13 @@ SELECT d.execution_id, d.attempt_number, d.status, d.run_at, (SELECT x.counted_f
 FROM done AS d;
 
 -- name: find_recorded_attempts
--- After a finalise whose answer was lost: which of these attempts this worker has recorded.
+-- After a finalise that did not answer all: which of these attempts this worker has recorded. The reclaimer, too, records in
+-- its name; what a lost worker's attempt took nobody knows.
 SELECT a.execution_id, a.attempt_number
 FROM attempts AS a
 JOIN unnest(%(execution_ids)s::uuid[], %(attempt_numbers)s::integer[]) AS x (execution_id, attempt_number)
     ON a.execution_id = x.execution_id AND a.attempt_number = x.attempt_number
-WHERE a.worker_id = %(worker_id)s::uuid;
+WHERE a.worker_id = %(worker_id)s::uuid AND a.duration_ms IS NOT NULL;
 
 -- name: find_waiting_queues
 -- The dispatcher's periodic look at which queues have work and when they may send: a loose scan, one index probe per queue.
