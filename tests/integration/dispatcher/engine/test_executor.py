@@ -143,12 +143,17 @@ async def test_all_attempts_see_the_config_of_the_first(engine: Engine) -> None:
     assert [request.url for request in target.requests] == [URL + "first"] * 2
 
 
-async def test_a_secret_is_sent_and_masked_where_it_is_answered(engine: Engine) -> None:
+async def with_a_secret(engine: Engine, **settings: Any) -> tuple[KeyRing, MadeEndpoint]:
+    """An endpoint that sends the secret `hunter2-hunter2`, and the keys to read it."""
     keys = KeyRing.parse(generate_entry())
     key_id, encrypted = keys.encrypt("hunter2-hunter2", namespace=NAMESPACE, name="token")
     await engine.setup.create_secret(NAMESPACE, "token", key_id, encrypted)
     spec = {"url": URL, "method": "GET", "headers": {"Authorization": "Bearer {{secret.token}}"}}
-    endpoint = await engine.endpoint(spec=spec)
+    return keys, await engine.endpoint(spec=spec, **settings)
+
+
+async def test_a_secret_is_sent_and_masked_where_it_is_answered(engine: Engine) -> None:
+    keys, endpoint = await with_a_secret(engine)
     await engine.create(endpoint)
     target = Target()
 
@@ -163,11 +168,7 @@ async def test_a_secret_is_sent_and_masked_where_it_is_answered(engine: Engine) 
 
 
 async def test_the_beginning_of_a_secret_is_not_shown_where_an_answer_was_cut(engine: Engine) -> None:
-    keys = KeyRing.parse(generate_entry())
-    key_id, encrypted = keys.encrypt("hunter2-hunter2", namespace=NAMESPACE, name="token")
-    await engine.setup.create_secret(NAMESPACE, "token", key_id, encrypted)
-    spec = {"url": URL, "method": "GET", "headers": {"Authorization": "Bearer {{secret.token}}"}}
-    endpoint = await engine.endpoint(spec=spec)
+    keys, endpoint = await with_a_secret(engine)
     await engine.create(endpoint)
 
     async def cut(_: UUID, __: int) -> Outcome:
@@ -195,11 +196,7 @@ async def test_an_error_of_our_own_ends_in_a_result_too(engine: Engine) -> None:
 @pytest.mark.parametrize("unreadable", ["get_endpoint_revision", "get_encrypted_secret"])
 async def test_a_database_that_is_away_costs_no_attempt(engine: Engine, database_url: str, unreadable: str) -> None:
     """Nothing was sent, and nobody but us is to blame: a job with a single attempt survives it."""
-    keys = KeyRing.parse(generate_entry())
-    key_id, encrypted = keys.encrypt("hunter2-hunter2", namespace=NAMESPACE, name="token")
-    await engine.setup.create_secret(NAMESPACE, "token", key_id, encrypted)
-    spec = {"url": URL, "method": "GET", "headers": {"Authorization": "Bearer {{secret.token}}"}}
-    endpoint = await engine.endpoint(spec=spec, max_attempts=1)
+    keys, endpoint = await with_a_secret(engine, max_attempts=1)
     await engine.create(endpoint)
     faults = Faults(seed=1, rate=1.0, kinds=OVERLOAD, only=[unreadable])
     faulty = FaultyDatabase(database_url, faults, pool_size=2, application_name="faulty")
