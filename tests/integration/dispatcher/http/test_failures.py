@@ -161,8 +161,8 @@ async def test_a_large_body_arrives_whole(deliver: Deliver) -> None:
 
 async def test_a_timeout_before_the_answer_says_so(deliver: Deliver) -> None:
     async with receiving(hanging) as receiver:
-        outcome = await deliver(receiver.url(), timeout_ms=50)
-    assert_failed(outcome, "TIMEOUT", "The receiver did not answer within 50 ms.")
+        outcome = await deliver(receiver.url(), timeout_ms=500)
+    assert_failed(outcome, "TIMEOUT", "The receiver did not answer within 500 ms.")
 
 
 async def test_a_timeout_within_the_headers_says_so(deliver: Deliver) -> None:
@@ -172,8 +172,8 @@ async def test_a_timeout_within_the_headers_says_so(deliver: Deliver) -> None:
         await connection.ended()
 
     async with receiving(trickling) as receiver:
-        outcome = await deliver(receiver.url(), timeout_ms=50)
-    assert_failed(outcome, "TIMEOUT", "The receiver did not answer within 50 ms.")
+        outcome = await deliver(receiver.url(), timeout_ms=500)
+    assert_failed(outcome, "TIMEOUT", "The receiver did not answer within 500 ms.")
 
 
 async def test_a_timeout_within_the_body_says_so(deliver: Deliver) -> None:
