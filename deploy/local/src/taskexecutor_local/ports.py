@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import random
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
@@ -26,8 +25,8 @@ def free_ports(count: int) -> list[int]:
     return list(itertools.islice((port for port in candidates if not why_not_free(port)), count))
 
 
-def _random_ports() -> Iterator[int]:
-    return iter(random.sample(_KEPT_FROM_CONNECTIONS, len(_KEPT_FROM_CONNECTIONS)))
+def _random_ports() -> list[int]:
+    return random.sample(_KEPT_FROM_CONNECTIONS, len(_KEPT_FROM_CONNECTIONS))
 
 
 def _kernel_stays_above() -> bool:
@@ -38,13 +37,12 @@ def _kernel_stays_above() -> bool:
     return lowest >= _KEPT_FROM_CONNECTIONS.stop
 
 
-def _ports_of_the_kernel(count: int) -> Iterator[int]:
+def _ports_of_the_kernel(count: int) -> list[int]:
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
             each.bind((LOOPBACK, 0))
-        found = [each.getsockname()[1] for each in sockets]
-    return iter(found)
+        return [each.getsockname()[1] for each in sockets]
 
 
 def why_not_free(port: int) -> str | None:

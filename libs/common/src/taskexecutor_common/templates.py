@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from taskexecutor_common.errors import InvalidRequest, TemplateResolutionFailed
+from taskexecutor_common.shortening import shortened
 
 Scope = Mapping[str, Any]
 """What placeholders name: JSON values by namespace."""
@@ -240,4 +241,4 @@ def _refused(field: str, fault: str) -> InvalidRequest:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 200 else text[:199] + "…"
+    return shortened(text, 200)

@@ -12,6 +12,7 @@ from google.protobuf.struct_pb2 import ListValue, Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from taskexecutor_common.errors import InvalidRequest
+from taskexecutor_common.shortening import shortened
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,127}")
 _ENDPOINT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
@@ -124,8 +125,7 @@ def to_object(struct: Struct, field: str) -> dict[str, Any]:
     try:
         return _object(struct, 1)
     except _Refused as refused:
-        path = ".".join([field, *reversed(refused.way)])
-        path = path if len(path) <= _MAX_PATH_CHARS else path[: _MAX_PATH_CHARS - 1] + "…"
+        path = shortened(".".join([field, *reversed(refused.way)]), _MAX_PATH_CHARS)
         raise InvalidRequest(f"{path}: {refused.why}", field=path) from None
 
 

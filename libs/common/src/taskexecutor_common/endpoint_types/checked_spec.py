@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from taskexecutor_common.errors import InvalidRequest
+from taskexecutor_common.shortening import shortened
 
 
 def _integral(value: Any) -> Any:
@@ -39,7 +40,7 @@ def check_spec(model: type[SpecT], spec: Mapping[str, Any]) -> SpecT:
 
 def refused(field: str, fault: str) -> InvalidRequest:
     """The error for a field of a spec, with the field cut to a length that travels in headers."""
-    field = field if len(field) <= 200 else field[:199] + "…"
+    field = shortened(field, 200)
     return InvalidRequest(f"{field}: {fault}", field=field)
 
 

@@ -20,6 +20,7 @@ from google.protobuf import any_pb2, duration_pb2, message
 from google.rpc import error_details_pb2, status_pb2
 
 from taskexecutor_common.errors import TaskExecutorError
+from taskexecutor_common.shortening import shortened
 
 DOMAIN = "taskexecutor"
 _TEXT_BYTES = 5600
@@ -68,7 +69,7 @@ def _details(error: TaskExecutorError, text: str, request_id: str) -> list[any_p
         error_details_pb2.RequestInfo(request_id=request_id),
     ]
     if error.field is not None:
-        field = error.field if len(error.field) <= _FIELD_CHARS else error.field[: _FIELD_CHARS - 1] + "…"
+        field = shortened(error.field, _FIELD_CHARS)
         violation = error_details_pb2.BadRequest.FieldViolation(field=field, description=text)
         details.append(error_details_pb2.BadRequest(field_violations=[violation]))
     if error.retry_after is not None:
