@@ -23,6 +23,10 @@ REQUEST_ID: ContextVar[str] = ContextVar("request_id")
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
 _STOPPING = "this server is stopping"
+# Envoy takes this as a failed health check: new calls no longer go to the connections it has to this server. Without it
+# they come until gRPC closes, and gRPC loses those that arrive in that moment.
+# https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_filters/router_filter
+_GO_ELSEWHERE = (("x-envoy-immediate-health-check-fail", "true"),)
 _log = get_logger("rpc")
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -50,11 +54,30 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
     def __init__(self) -> None:
         self._leaving = asyncio.Event()
+        self._under_way = 0
+        self._quiet = asyncio.Event()
         self._known: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
 
     def turn_away(self) -> None:
         """The server is stopping."""
         self._leaving.set()
+        self._see_whether_quiet()
+
+    async def quiet(self) -> None:
+        """Returns once calls are turned away and no call with one answer is under way, its answer sent."""
+        await self._quiet.wait()
+
+    def _begins(self, context: Context) -> None:
+        self._under_way += 1
+        context.add_done_callback(cast(Any, self._ended))  # the stubs want a class that exists only there
+
+    def _ended(self, _: Context) -> None:
+        self._under_way -= 1
+        self._see_whether_quiet()
+
+    def _see_whether_quiet(self) -> None:
+        if self._leaving.is_set() and not self._under_way:
+            self._quiet.set()
 
     async def intercept_service(
         self,
@@ -102,7 +125,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
         async def answer(request: Any, context: Context) -> Any:
             if self._leaving.is_set():
-                await context.abort(grpc.StatusCode.CANCELLED, _STOPPING)
+                await context.abort(grpc.StatusCode.CANCELLED, _STOPPING, _GO_ELSEWHERE)
+            self._begins(context)
             started = time.perf_counter()
             request_id = request_id_of(context.invocation_metadata())
             REQUEST_ID.set(request_id)

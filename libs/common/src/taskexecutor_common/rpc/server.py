@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import grpc
@@ -21,7 +22,8 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("grpc.max_metadata_size", 64 * 1024),
 ]
 
-_TURNING_AWAY_SEC = 0.1
+_TURNING_AWAY_SEC = 0.2
+_FAREWELL_SEC = 1.0
 
 
 class RpcServer:
@@ -82,12 +84,19 @@ class RpcServer:
             await self._health.set(name, states.SERVING if serving else states.NOT_SERVING)
 
     async def stop(self) -> None:
-        """Answers NOT_SERVING, lets nobody new in, turns calls away for a moment, then closes and lets those under way end.
+        """Answers NOT_SERVING, lets nobody new in, turns calls away for a moment, then closes and lets those under way end,
+        within the grace period.
 
-        Without that moment a call that arrives while the connections close can be lost between the two.
+        In that moment the callers leave: a call that arrives while the connections close can be lost, and gRPC would wait
+        for it as for one under way. So it gets no grace once all that were begun have ended.
         """
         await self._health.enter_graceful_shutdown()
         self._calls.turn_away()
         stop_listening(self._address, self.port)
         await asyncio.sleep(_TURNING_AWAY_SEC)
-        await self._server.stop(self._grace_sec)
+        closing = asyncio.create_task(self._server.stop(self._grace_sec))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._calls.quiet(), self._grace_sec)
+        await asyncio.wait([closing], timeout=_FAREWELL_SEC)
+        await self._server.stop(None)
+        await closing
