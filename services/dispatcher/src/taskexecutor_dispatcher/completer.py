@@ -21,6 +21,7 @@ _BATCH = 200
 _LINGER_SEC = 0.005
 _TRICKLE_LINGER_SEC = 0.025  # at 200 results a second five share a statement, and claims find the processors free
 _FAILURE_PAUSE_SEC = 0.5
+_MAX_UNWRITTEN = 2_000
 _UNWRITABLE = {"type": "INTERNAL_ERROR", "message": "the answer could not be stored"}
 
 _log = get_logger("completer")
@@ -64,6 +65,14 @@ class Completer:
     def problem(self) -> str | None:
         """What a health check says: None while results get written."""
         return "results cannot be written" if self._failing else None
+
+    def keeps_up(self) -> bool:
+        """Whether more may be claimed: results get written, and few wait.
+
+        What is claimed while they do not is sent again if this process dies. And under serializable isolation claims and
+        results of the same endpoint conflict: as long as small claims go on, a large batch of results may lose each time.
+        """
+        return not self._failing and len(self._pending) < _MAX_UNWRITTEN
 
     def put(self, result: AttemptResult) -> None:
         """Takes a result."""

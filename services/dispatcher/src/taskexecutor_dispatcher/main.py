@@ -39,8 +39,6 @@ from taskexecutor_dispatcher.queues import QueueSet
 from taskexecutor_dispatcher.revisions import Revisions
 from taskexecutor_dispatcher.servicer import DispatcherServicer
 
-_MAX_UNWRITTEN = 2000  # results that may wait for the database before claiming pauses
-
 _HTTP_CLIENTS: dict[str, type[HttpTransport] | type[AiohttpTransport]] = {
     "httptools": HttpTransport,
     "aiohttp": AiohttpTransport,
@@ -87,7 +85,7 @@ def build(settings: DispatcherSettings) -> list[Service]:
         executor.deliver,
         slots=settings.worker_max_concurrent,
         poll_interval_sec=settings.worker_poll_interval_ms / 1000,
-        may_claim=lambda: not heartbeat.is_fenced and completer.backlog < _MAX_UNWRITTEN,
+        may_claim=lambda: not heartbeat.is_fenced and completer.keeps_up(),
         unwritten=completer.unwritten,
     )
     servicer = DispatcherServicer(

@@ -131,7 +131,7 @@ async def a_dispatcher(
 
     def may_claim() -> bool:
         dispatcher.rounds += 1
-        return not is_fenced()
+        return not is_fenced() and completer.keeps_up()
 
     claimer = Claimer(
         worker.queue,

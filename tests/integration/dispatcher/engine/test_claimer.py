@@ -14,6 +14,7 @@ from taskexecutor_common.store.database import Database
 from taskexecutor_dispatcher.endpoints.base import Outcome
 from tests.integration.dispatcher.engine.dispatchers import TAKEN, Gate, Target, a_dispatcher, running
 from tests.support.engine import LOST, Engine
+from tests.support.faulty_database import Fault, Faults, FaultyDatabase
 from tests.support.line import Cut, Line
 from tests.support.waiting import wait_until
 
@@ -205,6 +206,26 @@ async def test_what_was_delivered_and_is_not_yet_recorded_is_not_adopted(
     await dispatcher.claimer.stop()
     await dispatcher.completer.stop()
     assert dispatcher.target.executions == {delivered: 1, claimed: 1}
+
+
+async def test_nothing_is_claimed_while_results_cannot_be_written(
+    engine: Engine, database_url: str, isolation: str
+) -> None:
+    endpoint = await engine.endpoint()
+    first = await engine.create_one(endpoint)
+    unwritable = Faults(1, 1.0, {Fault.DEADLOCK}, only=["finalise_executions"])
+    db = FaultyDatabase(database_url, unwritable, pool_size=4, application_name="faulty", isolation=isolation)
+    await db.open()
+    async with running(await a_dispatcher(engine, Target(), db=db, poll_interval_sec=SOON_SEC)) as dispatcher:
+        await wait_until(dispatcher.completer.problem, what="results that cannot be written")
+        await engine.create_one(endpoint)
+        rounds = dispatcher.rounds
+        await wait_until(lambda: dispatcher.rounds > rounds + 3)
+        assert dispatcher.target.executions == {first: 1}
+        db.faults = Faults(1, 0.0)
+        await wait_until(lambda: all_succeeded(engine))
+    await db.close()
+    assert set(dispatcher.target.executions.values()) == {1}
 
 
 async def test_after_an_outage_the_work_goes_on_and_none_is_delivered_twice(

@@ -100,7 +100,7 @@ def resting(status: int, ms: int) -> Outcome:
 
 @pytest.mark.parametrize("status", [429, 503])
 async def test_retry_after_closes_the_tap_and_costs_no_attempt(engine: Engine, status: int) -> None:
-    count = 500  # far more than can be claimed before the first answer is recorded
+    count = 2_000  # far more than can be claimed before the first answer is recorded
     endpoint = await with_work(engine, count)
 
     async def ask_for_rest(_: UUID, __: int) -> Outcome:
