@@ -12,11 +12,11 @@ import tempfile
 from pathlib import Path
 from typing import Protocol
 
-from confluent_kafka import KafkaException, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from taskexecutor_local.ports import free_ports
-from tests.servers.processes import ServerProcess
+from tests.servers.processes import ServerProcess, wait_until
 
 KAFKA_VERSION = "4.3.0"  # needs Java 17
 _JAVA = ("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -105,6 +105,8 @@ class Broker(ServerProcess):
         config = {key.replace("_", "."): value for key, value in settings.items()}
         admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(20)
+        # It is there once the controller knows it. Until the broker leads it, a record that asks for no answer gets lost.
+        wait_until(lambda: _is_led(admin, name, partitions), 20, f"nobody leads {name}")
 
     def _lists_itself(self) -> bool:
         try:
@@ -120,6 +122,16 @@ class Broker(ServerProcess):
         if ran.returncode != 0:
             lines = [line for line in ran.stderr.splitlines() if not line.startswith("SLF4J")]
             raise KafkaUnavailable(f"it does not run on this Java: {lines[0][:200] if lines else ran.returncode}")
+
+
+def _is_led(admin: AdminClient, topic: str, partitions: int) -> bool:
+    ends = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(partitions)}
+    try:
+        for end in admin.list_offsets(ends).values():
+            end.result(5)
+    except KafkaException:
+        return False
+    return True
 
 
 class MockCluster:

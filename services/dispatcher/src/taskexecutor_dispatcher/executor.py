@@ -192,7 +192,8 @@ class Executor:
         elif not is_counted or _may_retry(claim, policy, outcome):
             next_status = ExecutionStatus.RETRYING
             if outcome not in (INTERRUPTED, LEFT):
-                delay = retry_delay_ms(policy, claim.attempt_count, outcome.retry_after_ms, random.random)
+                attempt = claim.attempt_count - (_uncounted(claim, policy) if is_counted else 0)
+                delay = retry_delay_ms(policy, attempt, outcome.retry_after_ms, random.random)
         else:
             next_status = ExecutionStatus.FAILED
         level, message = _log_row(claim, outcome, next_status, delay, is_counted=is_counted)
@@ -255,8 +256,13 @@ def _rest_ms(claim: Claim, policy: RetryPolicy, outcome: Outcome) -> int | None:
 
 
 def _has_patience(claim: Claim, policy: RetryPolicy) -> bool:
-    """Whether an attempt may yet be left uncounted; each that was has made `max_attempts` grow."""
-    return claim.max_attempts - policy.max_attempts < _MOST_UNCOUNTED_ATTEMPTS
+    """Whether an attempt may yet be left uncounted."""
+    return _uncounted(claim, policy) < _MOST_UNCOUNTED_ATTEMPTS
+
+
+def _uncounted(claim: Claim, policy: RetryPolicy) -> int:
+    """How many attempts did not count; each has made `max_attempts` grow."""
+    return max(0, claim.max_attempts - policy.max_attempts)
 
 
 def _masked(outcome: Outcome, mask: Mask) -> Outcome:

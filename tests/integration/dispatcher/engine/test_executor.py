@@ -75,6 +75,18 @@ async def test_what_will_not_get_better_is_not_tried_again(engine: Engine) -> No
     assert await engine.status(execution_id) is ExecutionStatus.FAILED
 
 
+async def test_attempts_that_did_not_count_make_no_pause_longer(engine: Engine) -> None:
+    endpoint = await engine.endpoint(max_attempts=2)  # with pauses that double, from 1 ms
+    execution_id = await engine.create_one(endpoint)
+    await engine.rows(
+        "UPDATE executions SET attempt_count = 8, max_attempts = 10 WHERE execution_id = %s RETURNING 1", execution_id
+    )
+    await attempt(engine, await a_dispatcher(engine, Target(refuse)), endpoint)
+    (log,) = await engine.executions.list_logs(execution_id, (0, 0), 10)
+    assert "attempt 9 of 10" in log.message
+    assert "0.001 s" in log.message
+
+
 async def test_a_placeholder_without_a_value_fails_at_once_and_is_named(engine: Engine) -> None:
     endpoint = await engine.endpoint(max_attempts=5, spec={"url": URL + "{{input.missing}}", "method": "GET"})
     await engine.create(endpoint)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from confluent_kafka import Message
 
 from taskexecutor_dispatcher.endpoints.http_headers import traceparent
 from tests.integration.dispatcher.kafka.conftest import Deliver, MakeTopic
 from tests.integration.dispatcher.kafka.deliveries import EXECUTION_ID, JOB_ID, SCHEDULED_AT
 from tests.integration.dispatcher.kafka.records import records
 from tests.servers.kafka import Cluster
+from tests.support.waiting import wait_until
 
 
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
@@ -19,8 +21,15 @@ async def test_the_output_says_where_the_record_is(
 ) -> None:
     topic = make_topic(partitions=3)
     outcomes = [await deliver(cluster.bootstrap, topic, acks=acks, value=b"%d" % n) for n in range(3)]
-    found = {record.value(): record for record in await records(cluster.bootstrap, topic)}
-    assert len(found) == 3
+
+    async def all_records() -> list[Message] | None:
+        arrived = await records(cluster.bootstrap, topic)
+        return arrived if len(arrived) >= 3 else None
+
+    # Without an acknowledgement it is only known that they were sent.
+    arrived = await wait_until(all_records) if acks == "0" else await records(cluster.bootstrap, topic)
+    assert len(arrived) == 3
+    found = {record.value(): record for record in arrived}
     for n, outcome in enumerate(outcomes):
         record = found[b"%d" % n]
         expected = {"partition": record.partition(), "offset": record.offset()}
