@@ -14,12 +14,12 @@ _HTTP2 = {
     }
 }
 
-# A second tells a dead replica soon enough, and half of one finds out quickly that it is back.
+# A second tells a dead replica soon enough; one that is back is found out at once.
 _HEALTH_CHECK = {
     "timeout": "1s",
     "interval": "1s",
     "no_traffic_interval": "1s",
-    "unhealthy_interval": "0.5s",
+    "unhealthy_interval": "0.1s",
     "no_traffic_healthy_interval": "1s",
     "unhealthy_threshold": 2,
     "healthy_threshold": 1,
