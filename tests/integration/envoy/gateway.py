@@ -94,10 +94,6 @@ class Gateway:
         (stat,) = json.loads(answer)["stats"]
         return int(stat["value"])
 
-    async def thinks_the_api_well(self) -> bool:
-        """Whether the api passed its last health check."""
-        return "::health_flags::healthy" in await self.admin("GET", "/clusters")
-
     def stop(self) -> None:
         """Ends the process this object started, and shows that its log is clean of script errors."""
         self.process.terminate()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -69,19 +71,27 @@ class SlowJobs(job_pb2_grpc.JobServiceServicer):
         return job_pb2.Job(job_id=request.job_id)
 
 
-async def test_a_call_under_way_is_answered_however_long_it_takes(address: str) -> None:
+@asynccontextmanager
+async def stopping_during_a_call(address: str) -> AsyncIterator[tuple[asyncio.Task[None], Any]]:
+    """The stop of a server that has just begun to answer a call, and a stub; at the end both are over, the call answered."""
     server, jobs = RpcServer(address, grace_sec=FOR_EVER_SEC), SlowJobs()
     job_pb2_grpc.add_JobServiceServicer_to_server(jobs, server.server)
     await server.start()
     async with connected_to(server, address) as channel:
-        asked = job_pb2_grpc.JobServiceStub(channel).GetJob(job_pb2.GetJobRequest(job_id="job_1"))
+        stub = job_pb2_grpc.JobServiceStub(channel)
+        asked = stub.GetJob(job_pb2.GetJobRequest(job_id="job_1"))
         await asyncio.wait_for(jobs.began.wait(), PATIENCE_SEC)
         stopping = asyncio.create_task(server.stop())
-        await asyncio.wait([stopping], timeout=LONG_AFTER_THE_DOOR_CLOSED_SEC)
-        assert not stopping.done()
+        yield stopping, stub
         jobs.may_end.set()
         assert (await asked).job_id == "job_1"
         await asyncio.wait_for(stopping, PATIENCE_SEC)
+
+
+async def test_a_call_under_way_is_answered_however_long_it_takes(address: str) -> None:
+    async with stopping_during_a_call(address) as (stopping, _):
+        await asyncio.wait([stopping], timeout=LONG_AFTER_THE_DOOR_CLOSED_SEC)
+        assert not stopping.done()
 
 
 async def test_whoever_only_watches_does_not_hold_up_the_end(address: str) -> None:
@@ -94,19 +104,9 @@ async def test_whoever_only_watches_does_not_hold_up_the_end(address: str) -> No
 
 
 async def test_a_call_that_comes_too_late_is_told_to_go_elsewhere(address: str) -> None:
-    server, jobs = RpcServer(address, grace_sec=FOR_EVER_SEC), SlowJobs()
-    job_pb2_grpc.add_JobServiceServicer_to_server(jobs, server.server)
-    await server.start()
-    async with connected_to(server, address) as channel:
-        stub = job_pb2_grpc.JobServiceStub(channel)
-        asked = stub.GetJob(job_pb2.GetJobRequest())
-        await asyncio.wait_for(jobs.began.wait(), PATIENCE_SEC)
-        stopping = asyncio.create_task(server.stop())
+    async with stopping_during_a_call(address) as (_, stub):
         await asyncio.sleep(0)  # the door closes and calls are turned away before stop waits for anything
         with pytest.raises(grpc.aio.AioRpcError) as refused:
             await stub.GetJob(job_pb2.GetJobRequest())
         assert refused.value.code() is grpc.StatusCode.CANCELLED
         assert dict(refused.value.trailing_metadata())["x-envoy-immediate-health-check-fail"] == "true"
-        jobs.may_end.set()
-        await asked
-        await asyncio.wait_for(stopping, PATIENCE_SEC)

@@ -33,7 +33,7 @@ Deliver = Callable[[Claim, float | None], Coroutine[Any, Any, None]]
 class Claimer:
     """One per process: asks for as many executions as there are free slots, and sleeps when there is nothing to do.
 
-    `may_claim` is asked before each claim: it says no while the instance is fenced or results pile up unwritten.
+    `may_claim` is asked before each claim: it says no while the instance is fenced or results do not get written.
     `unwritten` names the (execution, attempt) pairs that were delivered and are not recorded yet.
     """
 

@@ -192,6 +192,7 @@ class Executor:
         elif not is_counted or _may_retry(claim, policy, outcome):
             next_status = ExecutionStatus.RETRYING
             if outcome not in (INTERRUPTED, LEFT):
+                # What did not count makes later pauses no longer; what does not count now may last, and its pauses grow.
                 attempt = claim.attempt_count - (_uncounted(claim, policy) if is_counted else 0)
                 delay = retry_delay_ms(policy, attempt, outcome.retry_after_ms, random.random)
         else:
